@@ -7,6 +7,10 @@ programs on the machine have little influence; in each round the shortest of sev
 problem is that of the shortest times over all rounds. For each row of the tables of the two benchmarks, prints the
 geometric mean of the ratios over its problems, their range, the standard deviation of that mean between rounds, and
 the mean ratio per iteration. Without another version, this one is compared with itself, which shows the noise.
+
+--only select times select_rank in the same way, with default settings in one process: 120 items, 8 dimensions and two
+levels of noise with ranks="auto", and 1,854 items and 20 dimensions with ranks 10, 20, ..., 60. Its ratio "per
+iteration" is that per fit.
 """
 
 from __future__ import annotations
@@ -26,19 +30,28 @@ import bench_rivals
 import bench_small
 import numpy as np
 
+from simdims import simulate
+
 HERE = Path(__file__).resolve().parents[1] / "src"
 ADMM = {"solver": "admm", "max_iter": 100, "inner_iter": 10, "tol": 1e-3}
 
-#: The process of a version: for each line with a data file and settings, it fits for a twentieth of a second.
+#: The process of a version: for each line with a data file and settings, it fits for a twentieth of a second, or
+#: selects the rank once.
 WORKER = """
 import json, sys, time, warnings
 import numpy as np
-from simdims import SRF, as_similarity
+from simdims import SRF, as_similarity, select_rank
 warnings.simplefilter("ignore")
 for line in sys.stdin:
     path, settings = json.loads(line)
     data = np.load(path)
     S, times = data["S"], []
+    if "ranks" in settings:
+        select_rank(S[:40, :40], [2, 3], random_state=0, n_jobs=1, progress=False)
+        began = time.process_time()
+        found = select_rank(S, random_state=0, n_jobs=1, progress=False, **settings)
+        print(json.dumps([time.process_time() - began, len(found.scores)]), flush=True)
+        continue
     if "init" in data:
         S, settings["init"] = as_similarity(S), data["init"]
     SRF(**{**settings, "max_iter": 3}).fit(S)
@@ -54,12 +67,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("other", type=Path, nargs="?", default=HERE, help="the src folder of the other version")
     parser.add_argument("--quick", action="store_true", help="one round of one small size, to see that it runs")
-    parser.add_argument("--only", choices=["small", "rivals"], help="the problems of one benchmark; both by default")
+    parser.add_argument("--only", choices=["small", "rivals", "select"], help="default: small and rivals")
     parser.add_argument("--sizes", type=int, nargs="+", help="numbers of items; all by default")
     parser.add_argument("--rounds", type=int, default=5)
     options = parser.parse_args()
-    problems = {"small": small_problems, "rivals": rival_problems}
-    names = ["small"] if options.quick else [options.only] if options.only else list(problems)
+    problems = {"small": small_problems, "rivals": rival_problems, "select": selections}
+    names = ["small"] if options.quick else [options.only] if options.only else ["small", "rivals"]
     sizes, n_rounds = ([40], 1) if options.quick else (options.sizes, options.rounds)
     pair = [start(options.other.resolve()), start(HERE)]
     rows: dict[tuple[str, int, str], list[list[list[list[float]]]]] = {}
@@ -115,6 +128,16 @@ def rival_problems(sizes: list[int] | None) -> Iterator[tuple[list[str], dict[st
             arrays = {"S": np.array(S.values), "init": bench_fit.random_start(S, r, 0)}
             for name, settings in (("bcd", {}), ("ADMM", ADMM)):
                 yield [f"{n} items, {observed:.0%}, {name}"], arrays, {"n_components": r, **settings}
+
+
+def selections(sizes: list[int] | None) -> Iterator[tuple[list[str], dict[str, np.ndarray], dict[str, Any]]]:
+    """Problems of select_rank: the row that each belongs to, its similarities and its ranks."""
+    for n, r, snr, ranks in ((120, 8, 0.3, "auto"), (120, 8, 0.7, "auto"), (1854, 20, 0.7, list(range(10, 61, 10)))):
+        for seed in range(5 if n == 120 else 1):
+            if sizes is None or n in sizes:
+                W = simulate.dirichlet(n, r, alpha=0.3, random_state=seed)
+                S = np.asarray(simulate.add_noise(W @ W.T, snr, random_state=seed))
+                yield [f"{n} items, SNR {snr}"], {"S": S}, {"ranks": ranks}
 
 
 def summary(name: str, runs: np.ndarray) -> str:

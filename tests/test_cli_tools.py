@@ -146,12 +146,18 @@ def test_the_page_shows_tests_of_properties(saved, capsys):
     assert '"hypothesis":"first"' in page
 
 
-@pytest.mark.parametrize(
-    "picture", ["dimensions", "rank-selection", "calibration", "reliability", "similarities", "panel"]
-)
+@pytest.mark.parametrize("picture", ["dimensions", "rank-selection", "reliability", "similarities", "panel"])
 def test_pictures_are_drawn(saved, picture):
     pytest.importorskip("matplotlib")
     assert main(["plot", picture, str(saved / "found"), "-o", "p.svg"]) == 0
+    assert "<svg" in Path("p.svg").read_text()
+
+
+def test_the_calibration_is_drawn_by_calibrate(saved, capsys):
+    pytest.importorskip("matplotlib")
+    assert main(["plot", "calibration", str(saved / "found"), "-o", "p.svg"]) == 1
+    assert "Calibrate the similarities with `simdims calibrate`." in capsys.readouterr().err
+    assert main(["calibrate", str(saved / "S.npz"), "--bootstraps", "3", "--eigenpairs", "6", "-o", "p.svg"]) == 0
     assert "<svg" in Path("p.svg").read_text()
 
 

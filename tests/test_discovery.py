@@ -280,7 +280,7 @@ def test_what_is_saved_loads_back_equal_and_saving_again_leaves_nothing_behind(f
 @pytest.mark.parametrize(
     ("S", "changes"),
     [
-        (noisy(24, 2), {"sampling": None, "ranks": [1, 2, 3]}),
+        (noisy(24, 2), {"sampling": None, "alpha": 0.0, "ranks": [1, 2, 3]}),
         (noisy(24, 2), {"ranks": 2}),
         (datasets.load_miserables(), {"ranks": 4}),
     ],

@@ -95,7 +95,7 @@ def test_a_cluster_gives_the_same_numbers_as_one_process(client, S, serial):
 
 
 def test_calibration_on_a_cluster_gives_the_same_numbers_too(client, S):
-    settings = {**SETTINGS, "sampling": None}
+    settings = {**SETTINGS, "sampling": None, "alpha": 0.0}
     with joblib.parallel_config("dask"):
         spread = select_rank(S, [3], **settings)
     one = select_rank(S, [3], **settings)
@@ -154,7 +154,7 @@ def test_similarities_are_sent_once(client, S, monkeypatch):
     monkeypatch.setattr(distributed.Client, "submit", counted_submit)
     with joblib.parallel_config("dask"):
         select_rank(S, RANKS, **SETTINGS)
-    arrays = [data for data in scattered if isinstance(data, np.ndarray) and data.nbytes == S.nbytes]
+    arrays = [one for data in scattered for one in data if one.nbytes == S.nbytes]
     assert len(arrays) == 1
     assert sizes
     assert max(sizes) < S.nbytes / 10
@@ -174,6 +174,21 @@ def test_a_worker_that_dies_in_the_middle_changes_nothing(own_client, S, serial,
     with joblib.parallel_config("dask"):
         same(select_rank(S, RANKS, progress=tell, **SETTINGS), serial)
     assert [progress.done for progress in told] == list(range(1, N_FITS + 1))
+
+
+def test_a_worker_that_dies_while_data_are_sent_changes_nothing(client, S, serial, monkeypatch):
+    scatter, failed = distributed.Client.scatter, []
+
+    def lose_one(self, data, *arguments, **keywords):
+        if not failed:
+            failed.append(True)
+            raise distributed.comm.CommClosedError("Stream is closed")
+        return scatter(self, data, *arguments, **keywords)
+
+    monkeypatch.setattr(distributed.Client, "scatter", lose_one)
+    with joblib.parallel_config("dask"):
+        same(select_rank(S, RANKS, **SETTINGS), serial)
+    assert failed
 
 
 def test_discover_survives_the_loss_of_a_worker_in_each_of_its_steps(own_client, S):

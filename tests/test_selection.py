@@ -15,7 +15,7 @@ from scipy import sparse
 from similarity_examples import half_stored as as_sparse
 
 from simdims import SRF, ParameterError, RankSelection, Similarity, _parallel, calibrate, select_rank, simulate, solvers
-from simdims.selection import crossvalidation, splits
+from simdims.selection import crossvalidation, splits, trials
 from simdims.selection import fits as fitting
 from simdims.selection.fits import (
     Design,
@@ -616,10 +616,21 @@ def test_auto_finds_the_rank_and_says_what_it_tried():
 
 def test_calibration_is_that_of_calibrate_with_the_same_seed():
     S = similarities()
-    selection = select_rank(S, [3], n_repeats=1, n_folds=5, random_state=3)
+    selection = select_rank(S, [3], n_repeats=1, n_folds=5, alpha=0.0, random_state=3)
     found = calibrate(S, random_state=3)
     assert selection.sampling == found.sampling
     np.testing.assert_array_equal(selection.calibration.signal_loss, found.signal_loss)
+
+
+def test_with_a_penalty_a_search_begins_at_the_cutoff_of_calibrate(monkeypatch):
+    S = similarities()
+    began = []
+    search = trials.search_ranks
+    monkeypatch.setattr(trials, "search_ranks", lambda *given: began.append(given[2]) or search(*given))
+    selection = select_rank(S, n_repeats=1, n_folds=5, alpha=0.1, random_state=3)
+    assert began == [calibrate(S, random_state=3).cutoff]
+    assert selection.calibration is None
+    assert selection.sampling == selection.training_share == 0.8
 
 
 @pytest.mark.slow
@@ -1012,13 +1023,11 @@ def test_the_scores_have_a_row_for_every_fit(selection):
 def test_a_result_is_plain_enough_for_json(selection):
     given = json.loads(json.dumps(selection.to_dict(), allow_nan=False))
     assert given["rank"] == selection.rank
-    assert given["calibration"]["sampling"] == selection.sampling
+    assert given["calibration"] is None
     assert pd.DataFrame(given["scores"])["error"].tolist() == selection.scores["error"].tolist()
-    plain = select_rank(
-        similarities(), np.arange(2, 4), sampling=np.float32(0.6), n_folds=np.int64(3), n_repeats=np.int8(1),
-        random_state=0,
-    )  # fmt: skip
-    assert json.loads(json.dumps(plain.to_dict()))["calibration"] is None
+    whole = {"n_folds": np.int64(3), "n_repeats": np.int8(1), "random_state": 0}
+    plain = select_rank(similarities(), np.arange(2, 4), alpha=0.0, **whole)
+    assert json.loads(json.dumps(plain.to_dict()))["calibration"]["sampling"] == plain.sampling
 
 
 # --- progress ----------------------------------------------------------------------------------------------------

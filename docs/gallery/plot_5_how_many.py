@@ -11,7 +11,7 @@ on eigenvalues.
 
 from matplotlib import pyplot
 
-from simdims import parallel_analysis, plots, scree_test, select_rank, simulate
+from simdims import calibrate, parallel_analysis, plots, scree_test, select_rank, simulate
 
 pyplot.rcParams["font.size"] = 13  # for screens; the default suits a journal column
 
@@ -30,9 +30,9 @@ plots.rank_selection(selection, relative=True, baselines=others, ax=ax)
 pyplot.show()
 
 # %%
-# The calibration finds the smallest fraction of pairs that keeps the leading eigenvectors of the matrix stable. Their
-# number is the starting point of ``ranks="auto"``. Without a penalty, fits train on this fraction of the pairs.
+# The calibration finds the smallest fraction of pairs that keeps the leading eigenvectors of the matrix stable. Fits
+# without a penalty train on it. ``ranks="auto"`` begins near the number of these eigenvectors.
 
 figure, axes = pyplot.subplots(1, 2, figsize=(8, 3), layout="constrained")
-plots.calibration(selection, axes=axes)
+plots.calibration(calibrate(S, random_state=0), axes=axes)
 pyplot.show()

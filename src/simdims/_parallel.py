@@ -20,6 +20,9 @@ logger = logging.getLogger("simdims")
 # Number of workers lost in a row, without a result in between, that raises an error.
 _MOST_LOSSES = 3
 
+# Seconds after a loss before tasks are repeated, so that a cluster notices which worker is gone.
+_AFTER_LOSS = 0.5
+
 # Seconds between a worker's checks that its parent process is alive.
 _CHECK_EVERY = 1.0
 
@@ -121,19 +124,16 @@ def run_tasks(
     Tasks of a worker that dies are repeated. To stop early, close the iterator: its processes end. They also end, in
     the middle of their tasks, soon after this process is killed.
     """
-    from joblib import Parallel, delayed
+    from joblib import Parallel
 
     left = dict(enumerate(tasks))
     n_losses = 0
+    batch_size: int | str = 1 if one_by_one else "auto"
     while left:
         parallel = Parallel(
-            n_jobs=n_jobs,
-            return_as="generator_unordered",
-            batch_size=1 if one_by_one else "auto",
-            pre_dispatch="2*n_jobs",
+            n_jobs=n_jobs, return_as="generator_unordered", batch_size=batch_size, pre_dispatch="2*n_jobs"
         )
-        attempt, here = delayed(_attempt), os.getpid()
-        results = parallel(attempt(function, here, number, *shared, task) for number, task in list(left.items()))
+        results = _results(parallel, function, shared, left)
         try:
             for number, result, failure in results:
                 if failure is not None:
@@ -148,10 +148,40 @@ def run_tasks(
             if n_losses > _MOST_LOSSES:
                 raise
             logger.warning("Workers were lost (%s: %s); their tasks are repeated.", type(error).__name__, error)
+            time.sleep(_AFTER_LOSS)
         finally:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # joblib warns of unfinished tasks, which are dropped on purpose
-                results.close()
+            results.close()
+
+
+def _results(
+    parallel: Any, function: Callable[..., Any], shared: tuple[Any, ...], tasks: dict[int, Any]
+) -> Generator[tuple[int, Any, _Failure | None], None, None]:
+    """The results of `_attempt` in the order in which they finish."""
+    from joblib import delayed
+
+    attempt, here, sent = delayed(_attempt), os.getpid(), _send(shared)
+    results = parallel(attempt(function, here, number, (*sent, task)) for number, task in list(tasks.items()))
+    try:
+        yield from results
+    finally:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # joblib warns of unfinished tasks, which are dropped on purpose
+            results.close()
+
+
+def _send(shared: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Arguments with their arrays replaced by futures on a dask cluster.
+
+    joblib would send arrays too, except those in tuples, but never returns if a worker dies while it does.
+    """
+    from joblib.parallel import get_active_backend
+
+    client = getattr(get_active_backend()[0], "client", None)
+    arrays = [one for one in shared if isinstance(one, np.ndarray)]
+    if client is None or not arrays:
+        return shared
+    futures = iter(client.scatter(arrays, hash=False))
+    return tuple(next(futures) if isinstance(one, np.ndarray) else one for one in shared)
 
 
 class _Failure(Exception):  # noqa: N818
@@ -166,10 +196,12 @@ class _Failure(Exception):  # noqa: N818
 
 
 def _attempt(
-    function: Callable[..., Any], parent: int, number: int, *arguments: Any
+    function: Callable[..., Any], parent: int, number: int, arguments: tuple[Any, ...]
 ) -> tuple[int, Any, _Failure | None]:
     """The number and the result of a task, or its failure."""
     _end_with(parent)
+    if any(type(one).__module__ == "distributed.client" for one in arguments):
+        raise RuntimeError("the data of a task were lost with a worker")
     try:
         return number, function(*arguments), None
     except Exception as error:

@@ -12,6 +12,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import pandas as pd
 
+#: The endings of figures, which determine their format.
+FIGURES = (".pdf", ".svg", ".png", ".eps", ".jpg")
+
 
 def check_target(
     target: Path | None, endings: tuple[str, ...], sources: Iterable[tuple[str, Path]] = (), *, overwrite: bool
@@ -68,6 +71,15 @@ def write_result(target: Path | None, values: dict[str, Any], table: pd.DataFram
             part.write_text(as_json(values, indent=1) + "\n", encoding="utf-8")
         else:
             write_csv(table, part)
+
+
+def write_figure(target: Path, axes: Any) -> None:
+    """Draw a figure in one step, in the format of its ending."""
+    from simdims._journal import replacing
+    from simdims.plots import save_figure
+
+    with replacing(target, ending=f"part{target.suffix}") as part:
+        save_figure(axes, part)
 
 
 def as_json(values: Any, indent: int | None = None) -> str:

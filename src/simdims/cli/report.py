@@ -11,7 +11,7 @@ from simdims._dependencies import library
 from simdims._parameters import shortlist
 from simdims.cli import options as shared
 from simdims.cli.options import Findings, UsageError
-from simdims.cli.outputs import check_writable
+from simdims.cli.outputs import FIGURES, check_writable, write_figure
 from simdims.cli.spelling import option_of
 from simdims.cli.steps import ranks
 from simdims.cli.uncertainty import compare_with, plain_comparison, readings
@@ -44,7 +44,6 @@ _APPLIES = {
 #: Dimensions per page of the figure `dimensions`.
 _PER_PAGE = 12
 _N_PERMUTATIONS = 1000
-_FORMATS = (".pdf", ".svg", ".png", ".eps", ".jpg")
 
 
 def add(commands: Any) -> None:
@@ -132,7 +131,7 @@ def _add_plot(commands: Any) -> None:
     width = "columns of a journal (FIGURE panel; default double)"
     parser.add_argument("--width", choices=["single", "double"], help=width)
     _add_tests(parser, " for --tests")
-    shared.add_out(parser, ", ".join(_FORMATS), required=True)
+    shared.add_out(parser, ", ".join(FIGURES), required=True)
 
 
 def _report(options: argparse.Namespace) -> Findings:
@@ -236,9 +235,8 @@ def _resampled(path: Path) -> Bootstrap:
 
 
 def _plot(options: argparse.Namespace) -> Findings:
-    shared.check_out(options, _FORMATS)
+    shared.check_out(options, FIGURES)
     from simdims import plots
-    from simdims._journal import replacing
     from simdims.discovery import Discovery
 
     for name, figures in _APPLIES.items():
@@ -256,8 +254,7 @@ def _plot(options: argparse.Namespace) -> Findings:
     if options.by is not None:
         arguments = {"by": options.by}
     axes = getattr(plots, PLOTS[options.picture][0])(found, **arguments)
-    with replacing(options.out, ending=f"part{options.out.suffix}") as part:  # the ending determines the format
-        plots.save_figure(axes, part)
+    write_figure(options.out, axes)
     return Findings(f"Wrote {options.out}", {"written": options.out}, seed)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from simdims.cli import options as shared
 from simdims.cli.options import Findings
-from simdims.cli.outputs import write_result
+from simdims.cli.outputs import FIGURES, write_figure, write_result
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -61,7 +61,7 @@ def _add_calibrate(parser: argparse.ArgumentParser) -> None:
     lost = "fraction of the stable spectral mass that may be lost (default 0.10)"
     parser.add_argument("--tolerance", type=float, default=0.10, help=lost)
     shared.add_running(parser)
-    shared.add_out(parser, ".json (everything) or .csv (the curves)")
+    shared.add_out(parser, f".json (everything), .csv (the curves), or a figure: {', '.join(FIGURES)}")
 
 
 def _add_select_rank(parser: argparse.ArgumentParser) -> None:
@@ -111,14 +111,18 @@ def ranks(text: str) -> str | list[int]:
 
 
 def _calibrate(options: argparse.Namespace) -> Findings:
-    shared.check_out(options, (".json", ".csv"), "source")
+    shared.check_out(options, (".json", ".csv", *FIGURES), "source")
     S = shared.read_similarity(options)
     from simdims.selection import calibrate
 
     seed = shared.settled_seed(options)
     given = shared.arguments(options, "n_eigenpairs", "n_bootstraps", "tolerance", "n_jobs")
     found = calibrate(S, random_state=seed, **given)
-    if options.out is not None:
+    if options.out is not None and options.out.suffix.lower() in FIGURES:
+        from simdims import plots
+
+        write_figure(options.out, plots.calibration(found))
+    elif options.out is not None:
         import pandas as pd
 
         table = pd.DataFrame({"share": found.grid, "signal_loss": found.signal_loss})

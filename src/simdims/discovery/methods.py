@@ -238,9 +238,6 @@ def _validation(found: Discovery) -> list[str]:
 def _sampling(selection: RankSelection) -> list[str]:
     calibration = selection.calibration
     if calibration is None:
-        trained = _percent(selection.training_share)
-        return [f"For cross-validation, fits were trained on {trained} of the observed pairs."]
-    if selection.protocol == "penalised":
         return []
     return [
         f"The share of pairs for training was calibrated on the similarities alone ({calibration.n_bootstraps} "

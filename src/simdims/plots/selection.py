@@ -134,7 +134,7 @@ def calibration(result: Calibration | RankSelection | Discovery, *, axes: Any = 
     require_type("result", result, kinds, "a Calibration, a RankSelection or a Discovery")
     found = result if isinstance(result, Calibration) else _selection_of(result).calibration
     if found is None:
-        remedy = "calibrate one matrix with {calibrate()}, or select its rank without {sampling}"
+        remedy = "calibrate the similarities with {calibrate()}"
         raise ParameterError("result", "must hold a calibration", "a result without one", remedy)
     loss, leakage = style.several_axes(axes, 2, size=(style.COLUMN, 1.75), columns=2)
     loss.plot(found.grid, found.signal_loss, color=style.MAIN, linewidth=1.0, marker="o", ms=2.2)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -165,20 +166,36 @@ def run(
     matrix: Arrays, work: Work, n_bootstraps: int, k: int, grid: np.ndarray, tolerance: float = 0.10
 ) -> Calibration:
     """`calibrate` for checked arguments, saving each bootstrap in the checkpoint."""
+    eigenvalues, bootstraps = _bootstraps(matrix, work, n_bootstraps, k, grid, np.arange(len(grid)), "bootstrap")
+    return conclude(bootstraps, eigenvalues, grid, tolerance)
+
+
+def count_stable(matrix: Arrays, work: Work, n_bootstraps: int, k: int) -> int:
+    """The `cutoff` of `run` with the default grid, from the shares on which it depends."""
+    grid = check_grid(None)
+    dense = _dense(grid)
+    _, bootstraps = _bootstraps(matrix, work, n_bootstraps, k, grid, dense, "dense")
+    return best_split(_leakage(np.median([one for one, _ in bootstraps], axis=0), grid[dense]))
+
+
+def _bootstraps(
+    matrix: Arrays, work: Work, n_bootstraps: int, k: int, grid: np.ndarray, places: np.ndarray, kind: str
+) -> tuple[np.ndarray, list[tuple[np.ndarray, np.ndarray]]]:
+    """The eigenvalues of S, and the curves of all bootstraps at some places of the grid, saved as records of a kind."""
     with _threads.one_blas_thread():
         eigenvalues, eigenvectors = reference(matrix, k, work.root)
     found = {
         record["number"]: (record["number"], (np.array(record["coherence"]), np.array(record["mass"])))
-        for record in work.records("bootstrap")
+        for record in work.records(kind)
     }
-    fit = work.runner(bootstrap, (*matrix, eigenvectors, grid, work.root))
-    results = work.collect("calibrate", n_bootstraps, fit, found, _save)
-    return conclude([curves for _, curves in results], eigenvalues, grid, tolerance)
+    fit = work.runner(bootstrap, (*matrix, eigenvectors, grid, places, work.root))
+    results = work.collect("calibrate", n_bootstraps, fit, found, partial(_save, kind))
+    return eigenvalues, [curves for _, curves in results]
 
 
-def _save(journal: Journal, result: tuple[int, tuple[np.ndarray, np.ndarray]]) -> None:
+def _save(kind: str, journal: Journal, result: tuple[int, tuple[np.ndarray, np.ndarray]]) -> None:
     number, (coherence, mass) = result
-    journal.append({"kind": "bootstrap", "number": number, "coherence": coherence.tolist(), "mass": mass.tolist()})
+    journal.append({"kind": kind, "number": number, "coherence": coherence.tolist(), "mass": mass.tolist()})
 
 
 def default_eigenpairs(n_items: int) -> int:
@@ -195,23 +212,23 @@ def reference(matrix: Arrays, k: int, root: int) -> tuple[np.ndarray, np.ndarray
 
 
 def bootstrap(*arguments: Any) -> tuple[int, tuple[np.ndarray, np.ndarray]]:
-    """Leave pairs out in one random order; return coherence and recovered mass, each n_grid x k.
+    """Leave pairs out in one random order; return coherence and recovered mass, each n_places x k.
 
     A pair is kept at share p if its own uniform number is below p, so the subsamples of one bootstrap are nested: each
     is a random sample at its share, and the curves are smooth.
     """
-    *parts, eigenvectors, grid, root, number = arguments
+    *parts, eigenvectors, grid, places, root, number = arguments
     matrix = Arrays(*parts)
     rng = np.random.default_rng(_parallel.seed_of(root, _BOOTSTRAP, number))
     S = zero_filled(matrix)
     chances = rng.random(n_draws(S))
-    coherence, mass = np.empty((2, len(grid), eigenvectors.shape[1]))
+    coherence, mass = np.empty((2, len(places), eigenvectors.shape[1]))
     with _threads.one_blas_thread():
-        for at, share in enumerate(grid):
+        for row, at in enumerate(places):
             start = np.random.RandomState(_parallel.seed_of(root, _BOOTSTRAP, number, at))
-            _, found = solvers.leading_eigenpairs(subsample(S, chances, share), eigenvectors.shape[1], start)
-            coherence[at] = np.diagonal(np.cumsum((found.T @ eigenvectors) ** 2, axis=0))
-            mass[at] = np.einsum("ij,ij->j", found, S @ found)
+            _, found = solvers.leading_eigenpairs(subsample(S, chances, grid[at]), eigenvectors.shape[1], start)
+            coherence[row] = np.diagonal(np.cumsum((found.T @ eigenvectors) ** 2, axis=0))
+            mass[row] = np.einsum("ij,ij->j", found, S @ found)
     return number, (coherence, mass)
 
 
@@ -242,9 +259,8 @@ def conclude(
 ) -> Calibration:
     """k_cut and p* from the curves of all bootstraps."""
     coherence = np.median([one for one, _ in bootstraps], axis=0)
-    dense = grid >= np.quantile(grid, _DENSE_QUANTILE)
-    odds = grid[dense] / (1 - grid[dense])
-    leakage = np.median((1 - coherence[dense]) * odds[:, None], axis=0)
+    dense = _dense(grid)
+    leakage = _leakage(coherence[dense], grid[dense])
     cutoff = best_split(leakage)
     all_mass = eigenvalues[:cutoff].sum()
     recovered = np.median([mass[:, :cutoff].sum(axis=1) for _, mass in bootstraps], axis=0) / (all_mass or 1.0)
@@ -262,6 +278,16 @@ def conclude(
         tolerance=float(tolerance),
         n_bootstraps=len(bootstraps),
     )
+
+
+def _dense(grid: np.ndarray) -> np.ndarray:
+    """The places of the grid at which leakage is measured."""
+    return np.flatnonzero(grid >= np.quantile(grid, _DENSE_QUANTILE))
+
+
+def _leakage(coherence: np.ndarray, shares: np.ndarray) -> np.ndarray:
+    odds = shares / (1 - shares)
+    return np.median((1 - coherence) * odds[:, None], axis=0)
 
 
 def _gap(eigenvalues: np.ndarray, cutoff: int) -> float:

@@ -90,8 +90,8 @@ def select_rank(
         Numbers of dimensions to try. "auto" starts from a coarse grid, extends it while the minimum is at its end, and
         refines it around the minimum, up to the largest rank that the pairs of one fit determine.
     sampling : float, optional
-        The share of the observed pairs that a fit is trained on. By default it is p*, found by `calibrate`, or with
-        protocol "penalised" the largest that the folds allow; calibration then only determines where the search begins.
+        The share of the observed pairs that a fit is trained on. By default it is the largest that the folds allow, or
+        with protocols "averaged" and "paper" p*, found by `calibrate`.
     n_folds, n_repeats : int, optional
         Folds per pool, and number of pools; by default 8 and 2 with protocol "penalised", otherwise (and for a
         SimilaritySet) 5 and 5.
@@ -157,17 +157,19 @@ def select_rank(
     matrix, candidates, sampling, n_folds, n_repeats, protocol, estimator = settled
     described = partial(_settings, matrix, sampling, n_folds, n_repeats, estimator)
     with working("select_rank", described, checkpoint, random_state, n_jobs, progress) as work:
-        found = None
+        found, n_stable = None, None
         if sampling is None:
-            k, grid = calibration.default_eigenpairs(n_items), calibration.check_grid(None)
-            found = calibration.run(matrix, work, default_bootstraps(n_items), k, grid)
-        asked = found.sampling if sampling is None else sampling  # type: ignore[union-attr]
-        trained = None if protocol == "penalised" and sampling is None else asked
+            many = default_bootstraps(n_items), calibration.default_eigenpairs(n_items)
+            if protocol == "penalised":
+                n_stable = calibration.count_stable(matrix, work, *many)
+            else:
+                found = calibration.run(matrix, work, *many, calibration.check_grid(None))
+                n_stable = found.cutoff
+        trained = sampling if found is None else found.sampling
         design = Design(trained, n_folds, n_repeats, work.root)
         splits = Splits(matrix, design, 1 if estimator.device == "cpu" else min(_threads.n_cores(), _MOST_THREADS))
         check_design(len(splits.pairs.rows), design, splits.folds)
         largest = most_dimensions(splits)
-        n_stable = None if found is None else found.cutoff
         generous = generous_rank(candidates, largest, n_stable)
         compared = _alpha_at(generous, matrix, estimator, work)
         fold_estimator = clone(estimator).set_params(alpha=compared)
@@ -179,8 +181,8 @@ def select_rank(
         tried = trials.search(candidates, largest, n_stable)
         chosen = choose(trials.scores, rule)[1]
         final = compared if chosen == generous else _alpha_at(chosen, matrix, estimator, work)
-    facts: dict[str, Any] = {"sampling": asked, "calibration": found, "tried": tried, "n_items": n_items}
-    selection = trials.conclude(score_mean(splits), **facts, largest=largest, alpha=final)
+    facts: dict[str, Any] = {"sampling": trained or 1 - 1 / n_folds, "calibration": found, "tried": tried}
+    selection = trials.conclude(score_mean(splits), **facts, n_items=n_items, largest=largest, alpha=final)
     warn_of_edges(selection)
     return replace(selection, similarity=similarity)
 

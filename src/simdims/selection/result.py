@@ -68,12 +68,11 @@ class RankSelection:
     comparison_alpha : float
         The penalty used to compare ranks.
     sampling : float
-        p*, the share of the observed pairs that keeps the stable directions of S, or the given share.
+        The given share of the observed pairs; by default the largest that the folds allow, or p*.
     training_share : float
-        The share that each fit was trained on: the largest that the folds allow with protocol "penalised", otherwise
-        `sampling`, or less if the pool reaches its cap.
+        The share that each fit was trained on: `sampling`, or less if the pool reaches its cap.
     calibration : Calibration or None
-        None if `sampling` was given.
+        How p* was found. None if `sampling` was given, or with protocol "penalised".
     tried : tuple of int
         The ranks in the order tried.
     largest : int
@@ -211,8 +210,7 @@ class RankSelection:
                 f"compared with {self.comparison_shrinkage:.3g})."
             )
         if self.calibration is not None:
-            use = ", which only determines where the search begins" if self.protocol == "penalised" else ""
-            lines.append(f"Calibration{use}: {self.calibration.summary()}")
+            lines.append(f"Calibration: {self.calibration.summary()}")
         if self.at_edge:
             lines.append(self.edge())
         unsettled = 1 - self.scores["converged"].mean()
