@@ -172,12 +172,15 @@ function weightTable(systems, chosen, draw) {
   const shown = chosen.all || order.length <= ALL_SYSTEMS ? order : order.slice(0, SHOWN_SYSTEMS);
   const some = shown.length < order.length ? `The first ${shown.length} of ${order.length} systems. ` : "";
   const n = systems.weights[0].length;
-  const heads = ["System", "Distance", ...(systems.r2 ? ["R2"] : []), ...Array.from({ length: n }, (_, k) => k + 1)];
+  const grouped = systems.columns.filter((column) => column.groups);
+  const before = ["System", ...grouped.map((column) => column.name)];
+  const heads = [...before, "Distance", ...(systems.r2 ? ["R2"] : []), ...Array.from({ length: n }, (_, k) => k + 1)];
   const rows = shown.map((m) =>
     element(
       "tr",
       {},
       element("th.system", { scope: "row", title: systems.names[m] }, systems.names[m]),
+      grouped.map(({ groups }) => element("td.group", {}, groups.levels[groups.codes[m]]?.level ?? "–")),
       element(systems.unusual[m] ? "td.number.unusual" : "td.number", {}, two(systems.distances[m])),
       systems.r2 ? element("td.number", {}, two(systems.r2[m])) : null,
       systems.weights[m].map((weight) => {
@@ -205,7 +208,7 @@ function weightTable(systems, chosen, draw) {
         element(
           "thead",
           {},
-          element("tr", {}, heads.map((text, place) => element(place ? "th.number" : "th", { scope: "col" }, String(text)))),
+          element("tr", {}, heads.map((text, place) => element(place < before.length ? "th" : "th.number", { scope: "col" }, String(text)))),
         ),
         element("tbody", {}, rows),
       ),
