@@ -700,7 +700,7 @@ def test_the_methods_paragraph_is_copied(found, page):
     page.click("#copy-methods")
     expect(page.locator("#copy-methods")).to_have_text("Copied")
     copied = page.evaluate("navigator.clipboard.readText()")
-    assert copied.startswith("We factorized the similarities")
+    assert copied.startswith("We factorised the similarities")
     assert copied.endswith(found.methods_text().splitlines()[-1])
 
 

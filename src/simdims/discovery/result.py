@@ -502,7 +502,7 @@ class Discovery:
         >>> W = simulate.dirichlet(40, 2, alpha=0.3, random_state=0)
         >>> found = discover(W @ W.T, ranks=2, n_runs=3, random_state=0)
         >>> print(found.methods_text())
-        We factorized the similarities with Similarity-Based Representation Factorization (SRF) [SRF], ...
+        We factorised the similarities with Similarity-Based Representation Factorization (SRF) [SRF], ...
         """
         from simdims.discovery.methods import methods_text
 
