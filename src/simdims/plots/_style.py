@@ -239,7 +239,7 @@ def fitted_list(
     """A start and a list of texts: as many of them as fit, but at least the first one, shortened."""
     width -= text_size(start, points)[0]
     lines = [one_line(text) for text in texts]
-    for n in range(len(lines), 1, -1):
+    for n in range(len(lines), 0, -1):
         text = ", ".join([*lines[:n], "…"] if n < len(lines) else lines)
         if text_size(text, points)[0] <= width:
             return start + text

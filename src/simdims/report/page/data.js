@@ -54,7 +54,7 @@ export function shortLabel(item, room) {
 
 // The labels of some items, as many as there is room for, but at least the first.
 export function shortList(texts, room) {
-  for (let many = texts.length; many > 1; many--) {
+  for (let many = texts.length; many > 0; many--) {
     const text = texts.slice(0, many).map(isolated).join(", ") + (many < texts.length ? ", …" : "");
     if (textWidth(text) <= room) return text;
   }
