@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from bisect import bisect_right
 from collections.abc import Sequence
+from functools import lru_cache
 from itertools import pairwise, takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -248,6 +249,11 @@ def fitted_list(
 
 def shared_starts(texts: Sequence[str]) -> dict[str, int]:
     """How many characters each text, on one line, has in common with the start of another one."""
+    return _shared_starts(tuple(texts))
+
+
+@lru_cache(maxsize=4)  # of all labels of a result, for each of its panels
+def _shared_starts(texts: tuple[str, ...]) -> dict[str, int]:
     ordered = sorted({one_line(text) for text in texts})
     n_alike = (len(list(takewhile(lambda a: a[0] == a[1], zip(*two, strict=False)))) for two in pairwise(ordered))
     shared = [0, *n_alike, 0]
@@ -272,7 +278,10 @@ def shown(text: str, most: int = 24, *, alike: int = 0) -> str:
 
 def one_line(text: str) -> str:
     """A text without line breaks and unprintable characters."""
-    return " ".join("".join(letter if letter.isprintable() else " " for letter in str(text)).split())
+    text = str(text)
+    if text.isprintable() and "  " not in text:  # almost all of them, and there may be many
+        return text.strip()
+    return " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())
 
 
 def root_figure(ax: Axes) -> Any:
