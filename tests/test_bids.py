@@ -57,7 +57,7 @@ def test_the_folder_says_that_it_is_a_derivative_and_how_it_was_made(found, tmp_
     assert about["DatasetType"] == "derivative"
     assert about["GeneratedBy"][0]["Name"] == "simdims"
     assert {"Name", "BIDSVersion"} <= set(about)
-    assert (folder / "README").read_text().startswith("We factorized")
+    assert (folder / "README").read_text().startswith("We factorised")
     assert not (folder / "weights.tsv").exists()
 
 

@@ -61,6 +61,7 @@ def test_dimensions_of_the_model_come_back_and_intervals_are_around_them(sure):
         assert np.mean((low <= estimate) & (estimate <= high)) > 0.95
     assert sure.weights.mean(axis=0) == pytest.approx(1.0)
     assert "came back in 100%" in str(sure)
+    assert f"mean of {len(sure.systems)} systems" in str(sure)
     assert len(sure.loadings_frame()) == sure.embedding.size
     assert len(sure.weights_frame()) == sure.weights.size
     assert list(sure.dimensions_frame()["came_back"]) == sure.came_back.tolist()

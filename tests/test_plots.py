@@ -1,6 +1,7 @@
 """Plots: what is drawn, where, in which order, and what is written beside it."""
 
 import html
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -35,7 +36,7 @@ from simdims import (
     simulate,
 )
 from simdims.inference import HypothesisTests
-from simdims.plots._style import fitted, text_size
+from simdims.plots._style import all_fitted, all_shown, fitted, fitted_list, text_size
 from simdims.plots.dimensions import arrange
 from simdims.plots.similarities import _some_pairs, observed_means
 from simdims.selection.resampling import Resampled
@@ -453,7 +454,7 @@ def test_a_fingerprint_is_sorted_and_says_what_it_leaves_out():
     ax = plots.item_fingerprint([[0.1, 0.6, 0.0, 0.3], [1, 0, 0, 0]], "ape", labels=["ape", "bat"], n_dimensions=2)
     assert [bar.get_width() for bar in ax.patches] == [0.6, 0.3]
     assert [text.get_text() for text in ax.get_yticklabels()] == ["2: ape", "4: ape"]
-    assert ax.get_xlabel() == "Loading\n2 of 4 dimensions, 90% of all loadings"
+    assert ax.get_xlabel() == "Loading\n2 of 4 dimensions,\n90% of all loadings"
 
 
 def test_the_map_colours_items_by_their_largest_dimension():
@@ -614,6 +615,36 @@ def test_texts_are_shortened_to_fit():
     assert cut.endswith("…")
     assert text_size(cut, 6)[0] <= 40
     assert fitted("two\nlines", 6, 100) == "two lines"
+
+
+@pytest.mark.parametrize("ending", ["", " (seen from the side)"])
+def test_texts_that_begin_alike_keep_what_tells_them_apart(ending):
+    texts = [f"a face photographed outdoors, number {i}{ending}" for i in range(6)]
+    for cut in (all_fitted(texts, 6, 60), all_shown(texts, 20)):
+        assert [re.search(r"…[^…]*(\d)", text)[1] for text in cut] == list("012345")
+        assert all(text.endswith("…") == bool(ending) for text in cut)
+        assert all(len(text) <= 20 or text_size(text, 6)[0] <= 60 for text in cut)
+    assert all_shown(["apple juice with sugar", "pear juice with sugar"], 12) == ["apple juice…", "pear juice…"]
+
+
+def test_a_list_is_shortened_by_its_items():
+    items = ["cat", "dog", "a mouse with a long tail"]
+    assert fitted_list(items[:2], 6, 100, start="1: ") == "1: cat, dog"
+    assert fitted_list(items, 6, 50, start="1: ") == "1: cat, dog, …"
+    assert fitted_list(items[2:], 6, 50, start="1: ").endswith("…")
+
+
+@pytest.mark.parametrize("draw", [plots.item_fingerprint, plots.embedding_map, plots.graph])
+def test_names_in_figures_keep_what_tells_them_apart(draw):
+    W = simulate.dirichlet(20, 3, alpha=0.1, random_state=0)
+    labels = [f"a face with a long name that begins alike_{i:02d}" for i in range(20)]
+    data = {plots.item_fingerprint: (W, 0), plots.embedding_map: (W,), plots.graph: (W @ W.T, W)}[draw]
+    ax = draw(*data, labels=labels)
+    legend = [] if ax.get_legend() is None else ax.get_legend().get_texts()
+    texts = [text.get_text() for text in [*ax.texts, *ax.get_yticklabels(), *legend]]
+    texts = [text for text in texts if "face" in text or "…" in text]
+    assert len(texts) >= 3
+    assert all(re.search(r"_\d\d$", text) for text in texts)
 
 
 # ---------------------------------------------------------------- notebooks

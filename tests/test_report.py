@@ -135,6 +135,9 @@ def test_the_picture_of_the_fit_counts_every_pair(found):
     assert sum(fit["counts"]) == fit["n_pairs"] == seen.sum()
     assert fit["correlation"] == pytest.approx(np.corrcoef(S[i, j][seen], R[i, j][seen])[0, 1])
     assert not fit["sampled"]
+    edges = np.linspace(fit["smallest"], fit["largest"], fit["n_cells"] + 1)
+    expected, _, _ = np.histogram2d(S[i, j][seen], R[i, j][seen], bins=[edges, edges])
+    np.testing.assert_array_equal(expected[fit["rows"], fit["columns"]], fit["counts"])
 
 
 @pytest.mark.parametrize("absent", ["zero", "missing"])

@@ -546,12 +546,26 @@ def test_every_control_has_a_name_and_can_be_reached(page):
     assert {"skip", "sought", "theme", "order", "card-number", "name"} <= reached
 
 
-def test_labels_that_begin_alike_keep_their_ends_on_cards(open_page, tmp_path):
-    labels = tuple(f"stimulus set A, item {i:02d}" for i in range(40))
-    page = open_page(made(sorted_embedding(40, 2), labels=labels).report(tmp_path / "page.html").as_uri())
-    words = page.locator(".card").first.locator("a.word")
-    assert all(re.fullmatch(r"stimu….*item \d\d", text) for text in words.all_inner_texts())
+@pytest.mark.parametrize("size", [WIDE, {"width": 700, "height": 900}, NARROW])
+@pytest.mark.parametrize(
+    ("form", "shown"),
+    [
+        ("face_neutral_male_{:02d}", r"face_neutral_male_\d\d"),
+        ("an animal called number {:02d} (seen from the side)", r"an animal called number \d\d.*…"),
+        ("a stimulus of the set with natural images, item {:02d}", r"a stimulus.+….*item \d\d"),
+    ],
+)
+def test_labels_keep_what_tells_them_apart_and_fit_on_two_lines(open_page, tmp_path, form, shown, size):
+    labels = tuple(form.format(i) for i in range(40))
+    path = made(sorted_embedding(40, 4), labels=labels).report(tmp_path / "page.html")
+    page = open_page(path.as_uri(), viewport=size)
+    words = page.locator(".card a.word")
+    assert all(re.fullmatch(shown, text) for text in words.all_inner_texts())
     assert words.first.get_attribute("aria-label") in labels
+    assert not words.evaluate_all("all => all.some((word) => word.scrollHeight > word.clientHeight + 1)")
+    names = page.locator("#map-chart .map-name").evaluate_all("all => all.map((name) => name.firstChild.data)")
+    assert len(set(names)) == len(names) > 0
+    assert page.locator("#map-chart .map-name title").first.text_content() in labels
 
 
 def test_a_print_has_all_cards_and_no_controls(images_page, open_page):
@@ -686,7 +700,7 @@ def test_the_methods_paragraph_is_copied(found, page):
     page.click("#copy-methods")
     expect(page.locator("#copy-methods")).to_have_text("Copied")
     copied = page.evaluate("navigator.clipboard.readText()")
-    assert copied.startswith("We factorized the similarities")
+    assert copied.startswith("We factorised the similarities")
     assert copied.endswith(found.methods_text().splitlines()[-1])
 
 

@@ -126,6 +126,10 @@ def test_a_discovery_of_people_says_what_weights_are_worth(tmp_path):
     assert facts["systems"]["said"][0] == found.systems.summary()
     np.testing.assert_allclose(facts["systems"]["r2"], found.systems.r2["weights"], rtol=1e-4)
     assert "2 dimensions of 14 items in 8 systems" in text
+    summary, data = text.split('<section id="dimensions"')[0], text.split('id="data-facts"')[1]
+    assert "predictions." in summary
+    assert found.noise_ceiling_words not in summary
+    assert found.noise_ceiling_words in data
 
 
 def test_the_section_works_in_a_browser(tmp_path):
@@ -150,6 +154,9 @@ def test_the_section_works_in_a_browser(tmp_path):
         api.expect(section.locator("table.weights tbody tr")).to_have_count(25)
         section.get_by_role("button", name="Show all 60 systems").click()
         api.expect(section.locator("table.weights tbody tr")).to_have_count(60)
+        assert section.locator("table.weights thead th").all_inner_texts()[:3] == ["System", "group", "Distance"]
+        shown = dict(row.split("\t")[:2] for row in section.locator("table.weights tbody tr").all_inner_texts())
+        assert shown == {f"p{m}": "ab"[m % 2] for m in range(60)}
         page.emulate_media(media="print")
         page.evaluate("dispatchEvent(new Event('beforeprint'))")
         assert page.evaluate("document.documentElement.scrollWidth") <= 1280

@@ -49,7 +49,7 @@ def methods_text(found: Discovery, tests: HypothesisTests | None = None, uncerta
     held = found.held_out
     sentences = [
         *([] if held is None or held.is_evidence else [_verdict(held)]),
-        "We factorized the similarities with Similarity-Based Representation Factorization (SRF) [SRF], as "
+        "We factorised the similarities with Similarity-Based Representation Factorization (SRF) [SRF], as "
         f"implemented in simdims {version} [simdims].",
         *describe_data(found.similarity),
         *_fit(found),
@@ -110,7 +110,7 @@ def _origin(info: Mapping[str, Any]) -> str:
         )
     if source == "associations":
         return (
-            "Similarities were positive pointwise mutual information of symmetrized association counts, in the largest "
+            "Similarities were positive pointwise mutual information of symmetrised association counts, in the largest "
             "strongly connected component of the association graph."
         )
     if source == "dissimilarity":
@@ -311,7 +311,7 @@ def _stability(found: Discovery) -> list[str]:
     consensus = found.consensus
     low, high = consensus.reliability.min(), consensus.reliability.max()
     return [
-        f"The final model was fitted from {consensus.n_runs} random initializations, whose dimensions were matched "
+        f"The final model was fitted from {consensus.n_runs} random initialisations, whose dimensions were matched "
         "by the Hungarian algorithm; the most central run (closest to the element-wise median of all) is reported.",
         "Split-half reliability of the dimensions across random starts (matched between runs on one half of the "
         f"items, correlated on the other; mean over pairs of runs and {consensus.n_splits} "

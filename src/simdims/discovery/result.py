@@ -57,9 +57,10 @@ class Discovery:
     metrics : dict of str to float
         held_out_r2 and held_out_r2_standard_error (cross-validated, see `RankSelection`; not of the final fits, which
         use all pairs), mean_reliability (across random starts), explained_variance (in-sample R2 over the observed
-        pairs), hoyer_sparsity, entropy, and link_auc (in sample) if absent pairs are zeros; for several systems also
-        noise_ceiling_lower and noise_ceiling_upper (see `noise_ceiling`). Metrics that are undefined for the data are
-        omitted, such as the entropy of one dimension.
+        pairs; for several systems over the pairs of all, relative to the mean of each), hoyer_sparsity, entropy, and
+        link_auc (in sample) if absent pairs are zeros; for several systems also noise_ceiling_lower and
+        noise_ceiling_upper (see `noise_ceiling`). Metrics that are undefined for the data are omitted, such as the
+        entropy of one dimension.
     settings : dict
         The settings, the versions of the libraries, and the seed. held_out says how the held-out R2 was computed, or
         why it was not.
@@ -501,7 +502,7 @@ class Discovery:
         >>> W = simulate.dirichlet(40, 2, alpha=0.3, random_state=0)
         >>> found = discover(W @ W.T, ranks=2, n_runs=3, random_state=0)
         >>> print(found.methods_text())
-        We factorized the similarities with Similarity-Based Representation Factorization (SRF) [SRF], ...
+        We factorised the similarities with Similarity-Based Representation Factorization (SRF) [SRF], ...
         """
         from simdims.discovery.methods import methods_text
 

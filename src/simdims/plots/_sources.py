@@ -15,6 +15,7 @@ from simdims.consensus import Consensus
 from simdims.consensus.result import numbered_names
 from simdims.discovery import Discovery
 from simdims.metrics._embedding import Names, as_embedding, as_numbers, embedding_table
+from simdims.plots import _style as style
 from simdims.similarity import Similarity, as_similarity, is_default_axis, is_frame
 from simdims.srf import SRF
 from simdims.uncertainty import Bootstrap
@@ -44,6 +45,18 @@ class Loadings(NamedTuple):
             return f"{k + 1}: {self.names[k]}"
         tops = "" if self.labels is None else ", ".join(self.item(i) for i in self.top(k, n_items))
         return f"{k + 1}: {tops}" if tops else f"Dimension {k + 1}"
+
+    def descriptions(self, dimensions: Iterable[int], n_items: int, points: float, width: float) -> list[str]:
+        """Like `describe`, but at most `width` points wide, with as many items as fit."""
+        texts = []
+        for k in dimensions:
+            among, own = self.labels, [] if self.labels is None else [self.item(i) for i in self.top(k, n_items)]
+            if self.names is not None and self.names[k] != f"dimension{k + 1}":
+                among, own = self.names, [self.names[k]]
+            is_described = among is not None and own
+            line = style.fitted_list(own, points, width, start=f"{k + 1}: ", among=among) if is_described else ""
+            texts.append(line or f"Dimension {k + 1}")
+        return texts
 
     def top(self, k: int, n: int) -> NDArray[np.intp]:
         """The items with the largest positive loadings on a dimension, at most n."""

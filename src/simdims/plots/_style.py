@@ -9,6 +9,8 @@ from __future__ import annotations
 import os
 from bisect import bisect_right
 from collections.abc import Sequence
+from functools import lru_cache
+from itertools import pairwise, takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -35,6 +37,8 @@ _DPI = 200
 _MOST_MARKS_AVOIDED = 250
 #: This many names may always cover marks.
 _ALWAYS_NAMED = 8
+#: Longest names beside marks, in characters: the second where the first does not fit.
+_NAME_LENGTHS = (32, 20)
 
 #: Left, bottom, right, top.
 Box = tuple[float, float, float, float]
@@ -165,9 +169,14 @@ def shared_key(axes: NDArray[np.object_], *, is_new: bool, columns: int, handlel
         text.set(**PLAIN)
 
 
+def key_width(ax: Axes) -> float:
+    """Width in points of a text in a legend with two columns below the Axes."""
+    return outer_width(ax) / 2 - 4 * tiny()
+
+
 def key_columns(texts: Sequence[str], width: float, most: int = 3) -> int:
     """The number of legend columns that fit into a width in points."""
-    widest = max(text_size(text, tiny())[0] for text in texts) + 3.5 * tiny()  # the handle and two gaps
+    widest = max(text_size(text, tiny())[0] for text in texts) + 4 * tiny()  # the handle and the gaps
     return max(1, min(most, len(texts), int(width / widest)))
 
 
@@ -201,52 +210,78 @@ def text_size(text: str, points: float, weight: str = "normal") -> tuple[float, 
     return float(width), float(height), float(depth)
 
 
-def fitted(text: str, points: float, width: float, weight: str = "normal", *, keep_end: bool = False) -> str:
-    """Shorten a text with an ellipsis, at its end or in its middle, to at most `width` points."""
+def fitted(text: str, points: float, width: float, weight: str = "normal", *, alike: int = 0) -> str:
+    """Shorten a text with an ellipsis to at most `width` points; see `_cut` for `alike`."""
     text = one_line(text)
     if text_size(text, points, weight)[0] <= width:
         return text
     lengths = range(1, len(text) + 1)
-    cut = _without_middle if keep_end else _without_end
-    n_kept = bisect_right(lengths, width, key=lambda n: text_size(cut(text, n), points, weight)[0])
-    return cut(text, n_kept)
+    n_kept = bisect_right(lengths, width, key=lambda n: text_size(_cut(text, n, alike), points, weight)[0])
+    return _cut(text, n_kept, alike)
 
 
-def all_fitted(texts: list[str], points: float, width: float) -> list[str]:
-    """Shorten several texts to at most `width` points; if some would read the same, all lose their middles."""
-    cut = [fitted(text, points, width) for text in texts]
-    if len(set(cut)) == len(set(texts)):
-        return cut
-    return [fitted(text, points, width, keep_end=True) for text in texts]
+def all_fitted(
+    texts: Sequence[str], points: float, width: float, weight: str = "normal", *, among: Sequence[str] | None = None
+) -> list[str]:
+    """Shorten texts to at most `width` points, so that they can be told apart from each other or from those `among`."""
+    alike = shared_starts(texts if among is None else among)
+    return [fitted(text, points, width, weight, alike=alike[one_line(text)]) for text in texts]
 
 
-def all_shown(texts: list[str], most: int) -> list[str]:
-    """Texts on one line, with at most `most` characters; if some would read the same, all lose their middles."""
-    cut = [shown(text, most) for text in texts]
-    if len(set(cut)) == len(set(texts)):
-        return cut
+def all_shown(texts: Sequence[str], most: int) -> list[str]:
+    """Shorten texts to at most `most` characters, so that they can be told apart."""
+    alike = shared_starts(texts)
+    return [shown(text, most, alike=alike[one_line(text)]) for text in texts]
+
+
+def fitted_list(
+    texts: Sequence[str], points: float, width: float, *, start: str = "", among: Sequence[str] | None = None
+) -> str:
+    """A start and a list of texts: as many of them as fit, but at least the first one, shortened."""
+    width -= text_size(start, points)[0]
     lines = [one_line(text) for text in texts]
-    return [line if len(line) <= most else _without_middle(line, most - 1) for line in lines]
+    for n in range(len(lines), 0, -1):
+        text = ", ".join([*lines[:n], "…"] if n < len(lines) else lines)
+        if text_size(text, points)[0] <= width:
+            return start + text
+    return start + "".join(all_fitted(lines[:1], points, width, among=among))
 
 
-def _without_end(text: str, n_kept: int) -> str:
-    return text[:n_kept].rstrip() + "…"
+def shared_starts(texts: Sequence[str]) -> dict[str, int]:
+    """How many characters each text, on one line, has in common with the start of another one."""
+    return _shared_starts(tuple(texts))
 
 
-def _without_middle(text: str, n_kept: int) -> str:
+@lru_cache(maxsize=4)  # of all labels of a result, for each of its panels
+def _shared_starts(texts: tuple[str, ...]) -> dict[str, int]:
+    ordered = sorted({one_line(text) for text in texts})
+    n_alike = (len(list(takewhile(lambda a: a[0] == a[1], zip(*two, strict=False)))) for two in pairwise(ordered))
+    shared = [0, *n_alike, 0]
+    return {text: max(both) for text, both in zip(ordered, pairwise(shared), strict=False)}
+
+
+def _cut(text: str, n_kept: int, alike: int) -> str:
+    """The first `n_kept` characters; if they are `alike` in another text, fewer of them and the first that differ."""
+    if n_kept > alike:
+        return text[:n_kept].rstrip() + "…"
     n_last = n_kept // 2
-    return text[: n_kept - n_last].rstrip() + "…" + text[len(text) - n_last :].lstrip()
+    first = min(len(text) - n_last, alike - n_last // 2)
+    more = "…" if first + n_last < len(text) else ""
+    return text[: n_kept - n_last].rstrip() + "…" + text[first : first + n_last].strip() + more
 
 
-def shown(text: str, most: int = 24) -> str:
-    """A text on one line, with at most `most` characters."""
+def shown(text: str, most: int = 24, *, alike: int = 0) -> str:
+    """A text on one line, with at most `most` characters; see `_cut` for `alike`."""
     text = one_line(text)
-    return text if len(text) <= most else text[: most - 1].rstrip() + "…"
+    return text if len(text) <= most else _cut(text, most - 1 if most > alike + 1 else most - 2, alike)
 
 
 def one_line(text: str) -> str:
     """A text without line breaks and unprintable characters."""
-    return " ".join("".join(letter if letter.isprintable() else " " for letter in str(text)).split())
+    text = str(text)
+    if text.isprintable() and "  " not in text:  # almost all of them, and there may be many
+        return text.strip()
+    return " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())
 
 
 def root_figure(ax: Axes) -> Any:
@@ -306,24 +341,36 @@ def write_names(
     if len(xy) <= _MOST_MARKS_AVOIDED:
         marks = [(x - radius, y - radius, x + radius, y + radius) for x, y in places]
     look: dict[str, Any] = {"fontsize": points, "ha": "center", "va": "center_baseline", "zorder": 5, **PLAIN}
+    alike = shared_starts(names)
     n_written = 0
     for rank, i in enumerate(order):
         if rank == _ALWAYS_NAMED:
             boxes += marks
-        name = shown(names[i], 20)
-        half = text_size(name, points)[0] / 2 + 0.5
-        for dx, dy in ((0.0, 1.0), (0.0, -1.0), (1.0, 0.0), (-1.0, 0.0)):
-            x, y = places[i] + (dx * (away + half), dy * (away + 0.6 * points))
-            box = (x - half, y - 0.55 * points, x + half, y + 0.55 * points)
-            is_inside = box[0] >= 0 and box[1] >= 0 and box[2] <= width and box[3] <= height
-            if is_inside and (not boxes or apart(np.asarray(boxes), box).all()):
+        for name in dict.fromkeys(shown(names[i], n, alike=alike[one_line(names[i])]) for n in _NAME_LENGTHS):
+            half = text_size(name, points)[0] / 2 + 0.5
+            box = _free_box(places[i], (half, 0.55 * points), away, boxes, (width, height))
+            if box is not None:
                 boxes.append(box)
                 n_written += 1
+                x, y = (box[0] + box[2]) / 2, (box[1] + box[3]) / 2
                 text = ax.text(x / width, y / height, name, transform=ax.transAxes, **look)
                 text.set_in_layout(False)  # the layout is final, and positions depend on it
                 break
         if n_written >= most:
             return
+
+
+def _free_box(
+    mark: NDArray, half: tuple[float, float], away: float, taken: Sequence[Box], size: tuple[float, float]
+) -> Box | None:
+    """A box above, below, right or left of a mark that is inside the Axes and overlaps no other box."""
+    for dx, dy in ((0.0, 1.0), (0.0, -1.0), (1.0, 0.0), (-1.0, 0.0)):
+        x, y = mark + (dx * (away + half[0]), dy * (away + 1.1 * half[1]))
+        box = (x - half[0], y - half[1], x + half[0], y + half[1])
+        is_inside = box[0] >= 0 and box[1] >= 0 and box[2] <= size[0] and box[3] <= size[1]
+        if is_inside and (not taken or apart(np.asarray(taken), box).all()):
+            return box
+    return None
 
 
 def _loaded(module: str = "matplotlib") -> Any:

@@ -151,8 +151,7 @@ def embedding_comparison(
     ax = style.one_axes(ax, _REST + _ROW * max(n_rows, 3), 2 * style.COLUMN)
     width = _BESIDE * style.outer_width(ax)
     loadings = [Loadings(W, result.labels, given_names(own)) for W, own in sides]
-    described = ([one.describe(k, n_items) for k in range(one.W.shape[1])] for one in loadings)
-    texts = [[style.fitted(text, style.small(), width) for text in own] for own in described]
+    texts = [one.descriptions(range(one.W.shape[1]), n_items, style.small(), width) for one in loadings]
     rows = np.arange(len(shared))
     if len(shared):
         low, high = np.nanquantile(result.null_distribution[:, result.is_shared], [0.025, 0.975], axis=0)

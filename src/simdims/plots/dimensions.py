@@ -181,7 +181,7 @@ def word_cloud(
     colours = style.colour_map(cmap)
     ax = style.one_axes(ax, 2.4)
     style.bare(ax)
-    title = style.shown(loadings.name(k), 40)
+    title = style.fitted(loadings.name(k), style.small(), 0.97 * style.outer_width(ax), "bold")
     ax.set_title(title, fontsize=style.small(), fontweight="bold", pad=3, **style.PLAIN)
     ax.set(xlim=(0, 1), ylim=(0, 1))
     width, height = style.inner_size(ax)
@@ -232,8 +232,10 @@ def _write_title(ax: Axes, loadings: Loadings, k: int, width: float) -> None:
     if loadings.came_back is not None:
         about += f", back {loadings.came_back[k]:.0%}"
     ax.set_title(about, loc="right", fontsize=style.tiny(), color=style.QUIET, pad=2)
-    free_width = width - style.text_size(about, style.tiny())[0] - style.tiny()
-    name = style.fitted(loadings.name(k), style.small(), free_width, "bold")
+    free_width = width - style.text_size(about, style.tiny())[0] - 1.5 * style.tiny()
+    names = [loadings.name(other) for other in range(loadings.W.shape[1])]
+    alike = style.shared_starts(names)[style.one_line(names[k])]
+    name = style.fitted(names[k], style.small(), free_width, "bold", alike=0 if loadings.names is None else alike)
     ax.set_title(name, loc="left", fontsize=style.small(), fontweight="bold", pad=2, **style.PLAIN)
 
 
@@ -251,7 +253,7 @@ def _draw_bars(ax: Axes, loadings: Loadings, k: int, top: NDArray[np.intp], n_ro
     ax.barh(rows, loadings.W[top, k], height=0.86, color=style.TINT, linewidth=0)
     if loadings.interval is not None:
         ax.hlines(rows + 0.36, *loadings.interval[:, top, k], color=style.MAIN, linewidth=1.0)  # below the labels
-    texts = style.all_fitted([loadings.item(item) for item in top], style.tiny(), width - 6)
+    texts = style.all_fitted([loadings.item(i) for i in top], style.tiny(), width - 6, among=loadings.labels)
     for row, text in enumerate(texts):
         style.write_beside(ax, text, (0, row), (2, 0), va="center_baseline")
     ax.axvline(0, color="0.3", linewidth=0.6)

@@ -215,7 +215,7 @@ def _draw_nodes(ax: Axes, xy: NDArray, loadings: Loadings, n_colours: int) -> No
     pad = 0.04 * _span(xy) + 2 * radius
     low, high = xy.min(axis=0) - pad, xy.max(axis=0) + pad
     ax.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]))
-    texts = [style.shown(loadings.describe(k, 2), 26) for k in coloured]
+    texts = loadings.descriptions(coloured, 2, style.tiny(), style.key_width(ax))
     n_others = W.shape[1] - len(coloured)
     texts += [f"{n_others} {plural('other', n_others)}"] if n_others else []
     handles = [Patch(facecolor=colour) for colour, _ in zip(colours, texts, strict=False)]

@@ -65,7 +65,7 @@ def hypothesis_tests(tests: HypothesisTests, *, n_shown: int = 40, ax: Axes | No
     ax.tick_params(axis="y", length=0)
     ax.set_ylim(len(rows) - 0.5, -0.5)
     if len(chosen) < n:
-        ax.set_xlabel(f"{ax.get_xlabel()}\n{len(chosen)} of {n} hypotheses, those with the smallest p")
+        ax.set_xlabel(f"{ax.get_xlabel()}\n{len(chosen)} of {n} hypotheses,\nthose with the smallest p")
     _write_pvalues(ax, tests, chosen, rows)
     return ax
 
@@ -170,12 +170,14 @@ def _write_pvalues(ax: Axes, tests: HypothesisTests, chosen: NDArray, rows: NDAr
 def _names(tests: HypothesisTests, chosen: NDArray, width: float) -> list[str]:
     """Hypotheses, with their dimensions if any, at most `width` points wide."""
     if tests.test in ("rsa", "weights", "regression"):
-        return [style.fitted(tests.hypotheses[i], style.tiny(), width) for i in chosen]
+        return style.all_fitted([tests.hypotheses[i] for i in chosen], style.tiny(), width)
+    dimensions = style.all_fitted([_dimension(tests.dimension[i]) for i in chosen], style.tiny(), _DIMENSION * width)
+    alike = style.shared_starts([tests.hypotheses[i] for i in chosen])
     names = []
-    for i in chosen:
-        dimension = f" ({style.fitted(_dimension(tests.dimension[i]), style.tiny(), _DIMENSION * width)})"
-        rest = width - style.text_size(dimension, style.tiny())[0]
-        names.append(style.fitted(tests.hypotheses[i], style.tiny(), rest) + dimension)
+    for i, dimension in zip(chosen, dimensions, strict=True):
+        name, end = style.one_line(tests.hypotheses[i]), f" ({dimension})"
+        rest = width - style.text_size(end, style.tiny())[0]
+        names.append(style.fitted(name, style.tiny(), rest, alike=alike[name]) + end)
     return names
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,11 +61,12 @@ def item_fingerprint(
     ax = style.one_axes(ax, 0.55 + 0.17 * len(top))
     places = np.arange(len(top))
     ax.barh(places, row[top], height=0.7, color=style.MAIN, linewidth=0)
-    texts = [style.shown(loadings.name(k) if loadings.names else loadings.describe(k), 30) for k in top]
+    width = 0.45 * style.outer_width(ax)
+    texts = loadings.descriptions(top, 3, style.tiny(), width)
     xlabel = "Loading"
     if len(top) < len(row):
         held = row[top].sum() / (row.sum() or 1.0)
-        xlabel += f"\n{len(top)} of {len(row)} dimensions, {held:.0%} of all loadings"
+        xlabel += f"\n{len(top)} of {len(row)} dimensions,\n{held:.0%} of all loadings"
     style.tidy(ax, xlabel)
     ax.set_yticks(places, labels=texts, fontsize=style.tiny(), **style.PLAIN)
     ax.tick_params(axis="y", length=0)
@@ -73,8 +74,12 @@ def item_fingerprint(
     ax.set_xlim(min(0.0, 1.05 * float(row[top].min())), max(1.05 * float(row.max()), 1e-12))
     name = loadings.item(i) if loadings.labels is not None else f"Item {i}"
     ax.set_title(" ", fontsize=style.small(), pad=3)  # reserves the height in which the name has to fit
-    name = style.fitted(name, style.small(), style.inner_size(ax)[0], "bold")
-    ax.set_title(name, loc="left", fontsize=style.small(), fontweight="bold", pad=3, **style.PLAIN)
+    beside = style.text_size(name, style.small(), "bold")[0] <= style.inner_size(ax)[0]
+    alike = style.shared_starts(loadings.labels or [name])
+    name = style.fitted(name, style.small(), 0.97 * style.outer_width(ax), "bold", alike=alike[style.one_line(name)])
+    # a long name ends with the Axes and begins above the labels
+    place: Literal["left", "right"] = "left" if beside else "right"
+    ax.set_title(name, loc=place, fontsize=style.small(), fontweight="bold", pad=3, **style.PLAIN)
     return ax
 
 
@@ -138,8 +143,8 @@ def embedding_map(
         n_others = len(np.unique(dominant[others & (dominant >= 0)]))
         label = f"{n_others} {plural('other', n_others)}" if n_others else "none"
         ax.scatter(*xy[others].T, color=style.OTHER, alpha=0.7, label=label, **look)
-    for colour, k in zip(style.COLOURS, coloured, strict=False):
-        label = style.shown(loadings.describe(k, 2), 26)
+    texts = loadings.descriptions(coloured, 2, style.tiny(), style.key_width(ax))
+    for colour, k, label in zip(style.COLOURS, coloured, texts, strict=False):
         ax.scatter(*xy[dominant == k].T, color=colour, alpha=0.85, label=label, **look)
     style.bare(ax)
     ax.margins(0.06)

@@ -91,9 +91,10 @@ def rank_selection(
     ax.plot(ranks[~valley], error[~valley], "o", ms=3, mfc="white", mec=style.MAIN, mew=0.8, zorder=4)
     ax.plot(ranks[valley], error[valley], "o", ms=3.4, color=style.MAIN, zorder=4, label="within 1 s.e. of best")
     _mark_choice(ax, selection)
-    for place, (name, rank) in enumerate((baselines or {}).items()):
+    known = baselines or {}
+    for place, (name, rank) in enumerate(zip(style.all_shown(list(known), 24), known.values(), strict=True)):
         line: dict[str, Any] = {"color": style.COLOURS[2 + place % 5], "linestyle": _DASHES[place % len(_DASHES)]}
-        ax.axvline(rank, linewidth=1.0, zorder=2, label=f"{style.shown(name)}: {rank}", **line)
+        ax.axvline(rank, linewidth=1.0, zorder=2, label=f"{name}: {rank}", **line)
     if isinstance(result, Discovery) and result.detectable is not None:
         _mark_noise(ax, result.detectable, int(ranks[-1]))
     style.tidy(ax, "Number of dimensions", "Error relative to the smallest" if relative else "Held-out squared error")

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 _MOST_LABELS = 60
 #: The same in a figure of column width.
 _MOST_NARROW = 30
+#: Largest share of the width for row labels.
+_NAMES = 0.28
 #: Smallest size of labels, relative to tick labels.
 _SMALLEST = 0.65
 #: Maximum number of groups with ticks between them.
@@ -336,7 +338,7 @@ def _mark_dimensions(ax: Axes, dominant: NDArray[np.intp], size: int) -> None:
 
 def _write_labels(ax: Axes, labels: list[str]) -> None:
     """Label every row in the largest size that fits; none if illegible."""
-    texts = style.all_shown(list(labels), 22)
+    texts = style.all_fitted(labels, style.tiny(), _NAMES * style.outer_width(ax))
     before = ax.get_yticks(), [text.get_text() for text in ax.get_yticklabels()], ax.get_ylabel()
     ax.set_ylabel("")
     ax.set_yticks(range(len(labels)), labels=texts, fontsize=style.tiny(), **style.PLAIN)

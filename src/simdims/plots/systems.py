@@ -21,6 +21,9 @@ _MOST_NAMES = 60
 #: Maximum number of names along the axis of a course.
 _MOST_TICKS = 8
 
+#: Longest names of groups, in characters.
+_GROUP_LENGTH = 32
+
 #: Fewest systems for the interval of a mean: for two, it would be 25 standard errors wide.
 _FEWEST = 3
 
@@ -125,22 +128,26 @@ def weight_courses(
     size = (style.COLUMN if across <= 3 else 2 * style.COLUMN, 0.6 + 1.2 * -(-n // across))
     made = style.several_axes(axes, n, size=size, columns=across)
     label = order if isinstance(order, str) else "" if order is not None else "System"
-    for k, (ax, dimension) in enumerate(zip(made, dimensions, strict=True)):
+    groups_shown = style.all_shown(list(map(str, distinct)), _GROUP_LENGTH)
+    for k, ax in enumerate(made):
         ax.axhline(1.0, color="0.6", linewidth=0.6, linestyle="--", zorder=0)
-        for number, group in enumerate(distinct):
+        for number, group in enumerate(groups_shown):
             own = groups == number
             of_person = None if persons is None else persons[own]
-            _course(ax, at[own], weights[own, k], of_person, style.COLOURS[number], style.shown(str(group), 20))
+            _course(ax, at[own], weights[own, k], of_person, style.COLOURS[number], group)
         is_lowest, is_first = k + across >= n, k % across == 0
         style.tidy(ax, style.shown(label, 24) if is_lowest else "", "Weight" if is_first else "")
-        title = f"Dimension {_short(dimension)}" if _short(dimension).isdigit() else style.shown(dimension, 18)
-        ax.set_title(title, fontsize=style.tiny(), pad=2, **style.PLAIN)
+        ax.set_title(" ", fontsize=style.tiny(), pad=2)
         _set_scales(ax, weights, at, ticks)
         if axes is None:  # all panels have the same scales
             ax.tick_params(labelbottom=is_lowest, labelleft=is_first)
     if distinct != [""]:
         n_columns = style.key_columns(made[0].get_legend_handles_labels()[1], 72 * made[0].figure.get_figwidth())
         style.shared_key(made, is_new=axes is None, columns=n_columns, handlelength=1.6)
+    titles = [f"Dimension {short}" if (short := _number(name)).isdigit() else name for name in dimensions]
+    width = max(0.97 * style.inner_size(made[0])[0], style.text_size("Dimension 10", style.tiny())[0])
+    for ax, title in zip(made, style.all_fitted(titles, style.tiny(), width), strict=True):
+        ax.set_title(title, fontsize=style.tiny(), pad=2, **style.PLAIN)
     return made
 
 
@@ -177,7 +184,7 @@ def _set_scales(ax: Axes, weights: NDArray[np.float64], at: NDArray[np.float64],
     ax.set_xlim(float(at.min()) - pad, float(at.max()) + pad)
     if ticks:
         shown = np.unique(np.linspace(0, len(ticks) - 1, min(len(ticks), _MOST_TICKS)).round().astype(int))
-        labels = [style.shown(ticks[place], 12) for place in shown]
+        labels = style.all_shown([ticks[place] for place in shown], 16)
         look: dict[str, Any] = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"}
         ax.set_xticks(shown, labels=labels, **look, **style.PLAIN)
 
@@ -200,7 +207,7 @@ def _strip(
     ax = style.one_axes(ax, 2.1 + 0.4 * _is_tilted(dimensions), width)
     ax.axhline(1.0, color="0.6", linewidth=0.6, linestyle="--", zorder=0)
     step = 0.8 / len(distinct)
-    for number, group in enumerate(distinct):
+    for number, group in enumerate(style.all_shown(distinct, _GROUP_LENGTH)):
         own, colour = weights[groups == number], style.COLOURS[number]
         at = np.arange(n_components) - 0.4 + step * (number + 0.5)
         # neighbouring values are drawn side by side
@@ -209,7 +216,7 @@ def _strip(
             look: dict[str, Any] = {"ms": 2, "mec": "none", "mfc": colour, "alpha": 0.55}
             ax.plot(place - 0.18 * step + spread, np.sort(column), "o", **look)
         low, high = mean_intervals(own)
-        label = f"{style.shown(group, 20)} ({len(own)})" if group else None
+        label = f"{group} ({len(own)})" if group else None
         means = own.mean(axis=0)
         errors = np.stack([means - low, high - means]) if len(own) >= _FEWEST else None
         ax.errorbar(at + 0.22 * step, means, errors, fmt="_", ms=5, color=colour, linewidth=1.0, label=label)
@@ -245,10 +252,11 @@ def _heatmap(
         ax.axhline(edge + 0.5, color="black", linewidth=0.6)
     style.tidy(ax, "Dimension", "" if has_names or has_groups else "System")
     if has_names:
-        ax.set_yticks(np.arange(n_systems), labels=style.all_shown([names[m] for m in order], 22), **style.PLAIN)
+        texts = style.all_fitted([names[m] for m in order], style.tiny(), 0.35 * style.outer_width(ax))
+        ax.set_yticks(np.arange(n_systems), labels=texts, **style.PLAIN)
     elif has_groups:
         middles = [float(np.flatnonzero(in_order == number).mean()) for number in range(len(distinct))]
-        labels = [style.shown(group, 20) for group in distinct]
+        labels = style.all_shown(distinct, _GROUP_LENGTH)
         ax.set_yticks(middles, labels=labels, rotation=90, va="center", **style.PLAIN)
     if has_names and has_groups:
         _colour_names(ax, in_order, distinct)
@@ -264,7 +272,7 @@ def _colour_names(ax: Axes, groups: NDArray[np.intp], distinct: list[str]) -> No
     for label, group in zip(ax.get_yticklabels(), groups, strict=True):
         label.set_color(style.COLOURS[group])
     handles = [Patch(color=colour) for colour, _ in zip(style.COLOURS, distinct, strict=False)]
-    texts = [style.shown(group, 20) for group in distinct]
+    texts = style.all_shown(distinct, _GROUP_LENGTH)
     columns = style.key_columns(texts, style.outer_width(ax))
     place: dict[str, Any] = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0), "ncols": columns}
     style.key(ax, handles=handles, labels=texts, handlelength=0.8, **place)
@@ -272,22 +280,22 @@ def _colour_names(ax: Axes, groups: NDArray[np.intp], distinct: list[str]) -> No
 
 def _name_dimensions(ax: Axes, dimensions: tuple[str, ...]) -> None:
     """Write numbers below the columns, or tilted names."""
-    n = len(dimensions)
+    n, texts = len(dimensions), style.all_shown([_number(name) for name in dimensions], 24)
     if _is_tilted(dimensions):
         tilt: dict[str, Any] = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"}
-        ax.set_xticks(np.arange(n), labels=[_short(name) for name in dimensions], **tilt, **style.PLAIN)
+        ax.set_xticks(np.arange(n), labels=texts, **tilt, **style.PLAIN)
         return
     most = int(0.7 * style.outer_width(ax) / (2 * style.tiny()))
     at = np.array(style.whole_numbers(1, n, most)) - 1
-    ax.set_xticks(at, labels=[_short(dimensions[k]) for k in at], **style.PLAIN)
+    ax.set_xticks(at, labels=[texts[k] for k in at], **style.PLAIN)
 
 
 def _is_tilted(dimensions: tuple[str, ...]) -> bool:
     """Whether the names of dimensions are too long to fit side by side."""
-    return max(len(_short(name)) for name in dimensions) > 3
+    return max(len(_number(name)) for name in dimensions) > 3
 
 
-def _short(name: str) -> str:
+def _number(name: str) -> str:
     """Abbreviate dimension7 as 7; other names are unchanged."""
     number = name.removeprefix("dimension")
-    return number if number.isdigit() else style.shown(name, 16)
+    return number if number.isdigit() else name

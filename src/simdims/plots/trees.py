@@ -13,6 +13,9 @@ from simdims.plots import _style as style
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+#: Width of the names of dimensions, in points.
+_NAMES = 150.0
+
 
 def lineage(result: Lineage, *, n_items: int = 3, ax: Axes | None = None) -> Axes:
     """Draw a tree of dimensions: one column per fit, and lines from each dimension to those derived from it.
@@ -62,9 +65,11 @@ def lineage(result: Lineage, *, n_items: int = 3, ax: Axes | None = None) -> Axe
         ax.scatter(x, node["place"], s=5 + 60 * node["share"], color=colour, zorder=3, linewidth=0)
         if rank == result.ranks[-1]:
             items = result.top_items(rank, node["dimension"], n_items) if result.labels is not None else []
-            text = f"{node['dimension']}: {', '.join(items)}" if items else str(node["dimension"])
+            text, start = str(node["dimension"]), f"{node['dimension']}: "
+            if items:
+                text = style.fitted_list(items, style.tiny(), _NAMES, start=start, among=result.labels)
             look = {"va": "center", "color": style.QUIET if colour == style.OTHER else "black"}
-            style.write_beside(ax, style.shown(text, 44), (x, node["place"]), (6, 0), **look)
+            style.write_beside(ax, text, (x, node["place"]), (6, 0), **look)
     ax.set_xticks(range(len(result.ranks)), labels=list(map(str, result.ranks)), **style.PLAIN)
     ax.set_xlim(-0.4, len(result.ranks) - 1 + 0.4)
     ax.set_ylim(n_ends - 0.4, -0.6)

@@ -70,24 +70,29 @@ def uncertainty(
     require_count("n_rows", n_rows)
     interval = result.interval(of, level=level, method=method)
     known = Loadings(result.embedding, result.labels, given_names(result.dimension_names))
+    dimensions = [known.name(k) for k in range(result.n_components)]
     if of == "shares":
         if dimension is not None:
             raise ParameterError("dimension", "must be None for shares, which are of all dimensions", repr(dimension))
-        names: Sequence[str] = [known.name(k) for k in range(result.n_components)]
+        names: Sequence[str] = dimensions
         values, is_open = result.shares, np.zeros(result.n_components, dtype=bool)
-        xlabel, every = "Share of the reconstruction", "dimensions"
+        xlabel, on, every = "Share of the reconstruction", [], "dimensions"
         rows = np.arange(min(n_rows, result.n_components))
     else:
         k = known.find_dimension(1 if dimension is None else dimension)
         names, values, is_open, what, every = _on_dimension(result, of, k)
-        interval, xlabel = interval[..., k], f"{what} on {known.name(k) if known.names else f'dimension {k + 1}'}"
+        interval, xlabel = interval[..., k], f"{what} on "
+        on = [dimensions[k] if known.names else f"dimension {k + 1}"]
         rows = np.argsort(-values, kind="stable")[:n_rows]
     ax = style.one_axes(ax, _REST + _ROW * max(len(rows), 3))
     at = np.arange(len(rows))
     ax.hlines(at, interval[0, rows], interval[1, rows], color=style.MAIN, linewidth=1.2)
     faces = np.where(is_open[rows], "white", style.MAIN)
     ax.scatter(values[rows], at, s=12, c=faces, edgecolors=style.MAIN, linewidths=0.8, zorder=3)
-    ax.set_yticks(at, labels=style.all_shown([names[i] for i in rows.tolist()], 22), **style.PLAIN)
+    width = style.outer_width(ax)
+    texts = style.all_fitted([names[i] for i in rows.tolist()], style.tiny(), 0.4 * width, among=names)
+    xlabel = style.fitted_list(on, style.small(), 0.55 * width, start=xlabel, among=[*dimensions, *on])
+    ax.set_yticks(at, labels=texts, **style.PLAIN)
     ax.set_ylim(len(rows) - 0.5, -0.5)
     ax.set_xlim(left=0.0)
     style.tidy(ax, xlabel if len(rows) == len(values) else f"{xlabel}\n{len(rows)} of {len(values):,} {every}")

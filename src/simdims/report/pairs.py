@@ -36,7 +36,7 @@ def all_pairs(similarity: Similarity) -> NDArray[np.float64]:
 
 
 def observed_against_predicted(similarity: Similarity, W: NDArray) -> dict[str, Any] | None:
-    """The number of pairs in each cell of observed x predicted similarity; None if nothing is observed."""
+    """Pairs per cell of observed (rows) x predicted similarity (columns); None if nothing is observed."""
     pairs = _pairs(similarity)
     observed = known_values(similarity)(pairs.first, pairs.second)
     predicted = pair_products(W, pairs.first, pairs.second)
@@ -50,14 +50,14 @@ def observed_against_predicted(similarity: Similarity, W: NDArray) -> dict[str, 
         smallest = 0.0
     edges = np.linspace(smallest, largest, N_CELLS + 1)
     cells, _, _ = np.histogram2d(observed, predicted, bins=[edges, edges], weights=count)
-    columns, rows = np.nonzero(cells)
+    rows, columns = np.nonzero(cells)
     return {
         "smallest": smallest,
         "largest": largest,
         "n_cells": N_CELLS,
         "columns": columns.tolist(),
         "rows": rows.tolist(),
-        "counts": np.rint(np.maximum(cells[columns, rows], 1)).astype(int).tolist(),
+        "counts": np.rint(np.maximum(cells[rows, columns], 1)).astype(int).tolist(),
         "n_pairs": len(observed),
         "sampled": not pairs.complete,
         "correlation": _correlation(observed, predicted, count),

@@ -73,6 +73,7 @@ def _beyond(values: NDArray[np.float64]) -> NDArray[np.bool_]:
 
 def _said(found: Discovery, table: pd.DataFrame, *, differ: bool) -> list[str]:
     said = [] if found.systems is None else [found.systems.summary()]
+    said += [found.noise_ceiling_words] if found.noise_ceiling_words else []
     if not differ or len(table) < 2:
         return said
     typical, unusual = table["distance"].idxmin(), table["distance"].idxmax()

@@ -51,7 +51,7 @@ def paragraphs(
     texts = [_fit(found), _number(found), _stability(found)]
     texts += [] if uncertainty is None else [_resampled(uncertainty)]
     if found.systems is not None:
-        texts.insert(1, " ".join([found.systems.summary(), found.noise_ceiling_words]).rstrip())
+        texts.insert(1, found.systems.verdict())
     if tests is not None:
         n, n_significant = len(tests.hypotheses), int(tests.significant.sum())
         verb = "was" if n_significant == 1 else "were"

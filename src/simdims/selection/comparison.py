@@ -89,23 +89,29 @@ class SystemsComparison:
         half = float(stats.t.ppf(1 - _LEVEL, self.n_systems - 1)) * error
         return True if gain > half else False if gain < -half else None
 
-    def summary(self) -> str:
-        """Return the result in words."""
-        r2 = self.comparison["r2"]
+    def verdict(self) -> str:
+        """Return whether weights improve predictions, as one sentence."""
         if self.n_systems == 1:
             return "There is one system, and all its weights are 1."
+        if np.isinf(self.shrinkage):
+            return "Weights do not improve the prediction of held-out similarities, so all of them are 1."
+        improve = {True: "improve", None: "do not clearly improve", False: "do not improve"}[self._verdict()]
+        return f"Weights of systems {improve} predictions."
+
+    def summary(self) -> str:
+        """Return the result in words."""
+        r2, verdict = self.comparison["r2"], self.verdict()
+        if self.n_systems == 1:
+            return verdict
         alone, errors = self._against("alone"), f"Standard errors (±) are over {self.n_systems} systems."
         if self.better_than("alone") is False:
             errors += " Systems differ in more than the weights of common dimensions."
         if np.isinf(self.shrinkage):
-            return (
-                f"Weights do not improve the prediction of held-out similarities, so all of them are 1 (held-out R2 "
-                f"{r2['average']:.3f} with {MODELS['average']}). That is {alone}. {errors}"
-            )
-        verdict = {True: "improve", None: "do not clearly improve", False: "do not improve"}
+            average = f"held-out R2 {r2['average']:.3f} with {MODELS['average']}"
+            return f"{verdict[:-1]} ({average}). That is {alone}. {errors}"
         return (
-            f"Weights of systems {verdict[self._verdict()]} predictions: held-out R2 is {r2['weights']:.3f} with them, "
-            f"{self._against('average')}, {self._against('scale')}, and {alone}. {errors}"
+            f"{verdict[:-1]}: held-out R2 is {r2['weights']:.3f} with them, {self._against('average')}, "
+            f"{self._against('scale')}, and {alone}. {errors}"
         )
 
     def to_dict(self) -> dict[str, Any]:

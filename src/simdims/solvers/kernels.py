@@ -36,7 +36,7 @@ def minimise_coordinate(x, gradient, curvature, s_ii, omega_ii, squared_norm, li
     """Minimise phi_i over its one coordinate w_k = x >= 0: the paper's scalar sBSUM step.
 
     The stationary point is a root of Omega_ii x^3 + p x + q with p = A_kk - Omega_ii (S_ii - |w|^2 + x^2) and
-    q = (A w)_k - A_kk x - b_k. For p < 0 the quartic is not convex and its smallest convex majorizer is minimised.
+    q = (A w)_k - A_kk x - b_k. For p < 0 the quartic is not convex and its smallest convex majoriser is minimised.
     `gradient` is (A w - b)_k, `curvature` is A_kk. If the diagonal is not observed (Omega_ii = 0), x may not exceed
     `limit`.
     """

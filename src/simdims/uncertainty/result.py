@@ -43,7 +43,8 @@ class Bootstrap:
     weights : ndarray of shape (n_systems, n_components)
         The weights of the systems in the reference; ones for a single system.
     r2 : float
-        Share of the variance that the reference explains in sample, averaged over systems.
+        Share of the variance that the reference explains in sample: the mean over systems. The in-sample R2 of a
+        Discovery is over all pairs of all systems, so it may differ.
     embeddings : ndarray of shape (n_resamples, n_items, n_components)
         The resampled embeddings, with dimensions in the order and on the scale of the reference.
     resampled_weights : ndarray of shape (n_resamples, n_systems, n_components)
@@ -293,12 +294,13 @@ class Bootstrap:
     def summary(self) -> str:
         """Return the result in words."""
         low, high = self.interval("r2")
+        r2 = f"{self.r2:.1%}" if self.systems is None else f"{self.r2:.1%} (mean of {len(self.systems)} systems)"
         lines = [
             f"{self.n_resamples} resampled {self.resampled_words}; 95% intervals; a dimension came back if it "
             f"correlates {self.threshold:g} or more with the one that is matched with it.",
             "R2 is not defined, because the similarities do not vary."
             if np.isnan(self.r2)
-            else f"R2 in sample {self.r2:.1%}; {low:.1%} to {high:.1%} in resamples, which are fitted more closely.",
+            else f"R2 in sample {r2}; {low:.1%} to {high:.1%} in resamples, which are fitted more closely.",
         ]
         lows, highs = self.interval("shares")
         for k, name in enumerate(self.dimension_names[:_N_NAMED]):

@@ -1,20 +1,18 @@
 // The grid of dimensions: one card each, with its top items, its name, its share and its reliability.
 
-import { byId, count, element, percent, short, two } from "./dom.js";
-import { facts, image, label } from "./data.js";
+import { breakable, byId, count, element, percent, short, two } from "./dom.js";
+import { facts, image, label, shortLabel } from "./data.js";
 import { givenName, headingOf, nameOf, onNames, setName } from "./names.js";
 import { addressOf } from "./address.js";
 
 const N_WORDS = 7;
-// Letters of a label that a card has room for, and those kept of a longer one.
-const ROOM = 14;
-const KEPT = { start: 5, end: 7 };
+// Widths of labels that surely fit: on two lines of a card, and on four below a picture.
+const ROOM = { word: 190, caption: 110 };
 const N_IMAGES = 10;
 const AT_ONCE = facts.pictured ? 36 : 60;
 // Reliabilities below this are worth a look.
 const LOW = 0.795;
 let shown = AT_ONCE;
-let beginAlike = false;
 
 export function startCards() {
   if (facts.uncertainty) {
@@ -30,15 +28,7 @@ export function startCards() {
     shown = facts.n_components;
     addCards();
   });
-  beginAlike = manyBeginAlike();
   showCards();
-}
-
-// Whether a tenth of the long labels begin like another one.
-function manyBeginAlike() {
-  if (!facts.labelled) return false;
-  const long = Array.from({ length: facts.n_items }, (_, item) => label(item)).filter((text) => text.length > ROOM);
-  return new Set(long.map((text) => text.slice(0, ROOM - 1))).size < 0.9 * long.length;
 }
 
 function showCards() {
@@ -239,13 +229,13 @@ function topWords(k) {
   );
 }
 
-// The label of an item; if labels begin alike, it keeps its end, which tells it apart.
+// The label of an item, on up to two lines.
 function wordOf(item) {
-  const [where, text] = [{ href: addressOf("item", item), tabindex: "-1" }, label(item)];
-  const letters = [...text];
-  if (!beginAlike || letters.length <= ROOM) return element("a.word", where, text);
-  const short = `${letters.slice(0, KEPT.start).join("")}…${letters.slice(-KEPT.end).join("")}`;
-  return element("a.word", { ...where, "aria-label": text }, short);
+  return element(
+    "a.word",
+    { href: addressOf("item", item), tabindex: "-1", "aria-label": label(item) },
+    breakable(shortLabel(item, ROOM.word)),
+  );
 }
 
 // One of the top items, its loading and its interval.
@@ -270,7 +260,8 @@ function topImages(k) {
             "a",
             { href: addressOf("item", item), tabindex: "-1", title: titleOf(k, place) },
             picture(item),
-            element("span.caption", { "aria-hidden": "true" }, label(item)),
+            // Word joiners: no line consists of an ellipsis.
+            element("span.caption", { "aria-hidden": "true" }, shortLabel(item, ROOM.caption).replaceAll("…", "\u2060…\u2060")),
           ),
         ),
       ),

@@ -1,6 +1,6 @@
 // The embedded data: facts at once, arrays when they are asked for, each decoded once.
 
-import { byId, isolated } from "./dom.js";
+import { byId, fitted, isolated, textWidth } from "./dom.js";
 
 export const facts = JSON.parse(textOf("facts"));
 const labels = JSON.parse(textOf("labels"));
@@ -14,6 +14,7 @@ let images = null;
 let blocks = null;
 let pairs = null;
 let lowered = null;
+let sorted = null;
 
 function textOf(name) {
   return byId(`data-${name}`).textContent;
@@ -44,6 +45,41 @@ export function label(item) {
 export function plainLabel(item) {
   if (!facts.labelled) return `item ${item}`;
   return labels[item].trim() ? labels[item] : `(item ${item}, no name)`;
+}
+
+// The label of an item, cut to a width where it is longer; labels that begin alike keep what tells them apart.
+export function shortLabel(item, room) {
+  return isolated(cut(plainLabel(item), room));
+}
+
+// The labels of some items, as many as there is room for, but at least the first.
+export function shortList(texts, room) {
+  for (let many = texts.length; many > 0; many--) {
+    const text = texts.slice(0, many).map(isolated).join(", ") + (many < texts.length ? ", …" : "");
+    if (textWidth(text) <= room) return text;
+  }
+  return texts.length ? isolated(cut(texts[0], room)) : "";
+}
+
+function cut(text, room) {
+  return textWidth(text) <= room ? text : fitted(text, room, sharedStart(text));
+}
+
+// How many characters at its start a label shares with another one: with a neighbour in alphabetical order.
+function sharedStart(text) {
+  sorted = sorted || Array.from(new Set(Array.from({ length: facts.n_items }, (_, item) => plainLabel(item)))).sort();
+  let [low, high] = [0, sorted.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (sorted[middle] < text) low = middle + 1;
+    else high = middle;
+  }
+  const alike = (other) => {
+    let many = 0;
+    while (other && many < text.length && other[many] === text[many]) many++;
+    return many;
+  };
+  return Math.max(alike(sorted[low - 1]), alike(sorted[sorted[low] === text ? low + 1 : low]));
 }
 
 // What a file calls an item: its label, or its number.

@@ -1,13 +1,16 @@
 // One dimension: its ranking, its distribution, and the similarities of its top items.
 
-import { drawnToWidth, element, percent, short, two, whole } from "./dom.js";
-import { column, facts, label, ranking } from "./data.js";
+import { breakable, drawnToWidth, element, percent, short, two, whole } from "./dom.js";
+import { column, facts, label, ranking, shortLabel } from "./data.js";
 import { cameBack, intervalTitle, meter, nameField, picture, suggestion, whisker } from "./cards.js";
 import { addressOf, go } from "./address.js";
 import { histogram } from "./histogram.js";
 import { similarityBlocks } from "./heatmap.js";
 import { saveButton } from "./picture.js";
 import { virtualList } from "./list.js";
+
+// Width of labels that surely fit on two lines of the list.
+const LIST_ROOM = 190;
 
 export function dimensionView(k) {
   const { share, reliability } = facts.dimensions[k];
@@ -57,7 +60,7 @@ function rankingList(k) {
   const largest = Math.max(values[order[0]], ...(facts.uncertainty?.dimensions[k].high || [])) || 1;
   const { box } = virtualList({
     label: `Items by their loading on dimension ${k + 1}`,
-    height: facts.pictured ? 48 : 30,
+    height: facts.pictured ? 48 : 34,
     length: order.length,
     open: (place) => go("item", order[place]),
     row: (place) => {
@@ -67,7 +70,7 @@ function rankingList(k) {
       return [
         element("span.rank", {}, whole(place + 1)),
         facts.pictured ? picture(item) : null,
-        element("span.word", { title: label(item) }, label(item)),
+        element("span.word", { title: label(item) }, breakable(shortLabel(item, LIST_ROOM))),
         element("span.word-track", {}, bar, whisker(k, place, largest)),
         element("span.value", { title: intervalTitle(k, place) }, short(values[item])),
       ];

@@ -53,10 +53,18 @@ export function textWidth(text) {
   return pen.measureText(text).width;
 }
 
-// As much of a text as a picture has room for, with an ellipsis where that is not all.
-export function fitted(text, room) {
+// As much of a text as a picture has room for, with an ellipsis where that is not all. If another text begins with the
+// same `alike` characters and there is no room for more, the cut is in the middle, before what tells the texts apart.
+export function fitted(text, room, alike = 0) {
   const letters = lettersOf(text);
-  const some = (many) => letters.slice(0, many).join("").trimEnd() + "…";
+  const apart = alike ? lettersOf(text.slice(0, alike)).length : 0;
+  const some = (many) => {
+    if (many > apart) return letters.slice(0, many).join("").trimEnd() + "…";
+    const kept = many >> 1;
+    const from = Math.min(letters.length - kept, apart - (kept >> 1));
+    const end = letters.slice(from, from + kept).join("").trim();
+    return `${letters.slice(0, many - kept).join("").trimEnd()}…${end}${from + kept < letters.length ? "…" : ""}`;
+  };
   if (letters.length <= MOST_LETTERS && textWidth(text) <= room) return text;
   let fits = 0;
   let over = letters.length;
@@ -66,6 +74,11 @@ export function fitted(text, room) {
     else over = middle;
   }
   return some(fits);
+}
+
+// A text that may break after the marks that join the words of file names.
+export function breakable(text) {
+  return text.split(/(?<=[_/.-])/).flatMap((part, place) => (place ? [element("wbr"), part] : [part]));
 }
 
 // What readers take for letters: a base with its marks, a flag, a family of emoji.

@@ -13,7 +13,7 @@ export function startFit() {
   const n_systems = facts.systems?.names.length || 1;
   const ofSystems =
     n_systems > 1
-      ? `Observed similarities are means over ${n_systems} systems, which vary less than the similarities of each system: its in-sample R2 is lower. `
+      ? `Observed similarities are means over ${n_systems} systems. They vary less than the similarities of single systems, for which the in-sample R2 is lower. `
       : "";
   const readout = element("p.note.readout", { "aria-hidden": "true" }, "Point at a cell to read it.");
   byId("fit-words").append(
@@ -59,7 +59,7 @@ function chart(fit, width, readout) {
       height: cell - 0.4,
       "fill-opacity": (0.1 + (0.9 * Math.log1p(number)) / most).toFixed(3),
       pointerenter: () => {
-        readout.textContent = `Observed ${edge(column)} to ${edge(column + 1)}, predicted ${edge(row)} to ${edge(row + 1)}: ${whole(number)} ${number === 1 ? "pair" : "pairs"}`;
+        readout.textContent = `Observed ${edge(row)} to ${edge(row + 1)}, predicted ${edge(column)} to ${edge(column + 1)}: ${whole(number)} ${number === 1 ? "pair" : "pairs"}`;
       },
     });
   });
@@ -81,7 +81,7 @@ function chart(fit, width, readout) {
       .flat(),
     cells,
     svg("line.identity", { x1: x(fit.smallest), y1: y(fit.smallest), x2: x(fit.largest), y2: y(fit.largest) }),
-    svg("text.axis-name", { x: left + side, y: height - 4, "text-anchor": "end" }, "Observed similarity →"),
-    svg("text.axis-name", { x: 0, y: 11 }, "↑ Predicted similarity"),
+    svg("text.axis-name", { x: left + side, y: height - 4, "text-anchor": "end" }, "Predicted similarity →"),
+    svg("text.axis-name", { x: 0, y: 11 }, "↑ Observed similarity"),
   );
 }

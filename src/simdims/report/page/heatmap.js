@@ -1,10 +1,12 @@
 // Similarities between the top items of a dimension: observed beside predicted, one scale for both.
 
-import { element, fitted, isolated, short, svg, textWidth } from "./dom.js";
-import { block, facts, image, label, plainLabel, product } from "./data.js";
+import { element, short, svg, textWidth } from "./dom.js";
+import { block, facts, image, label, plainLabel, product, shortLabel } from "./data.js";
 
-const WIDEST_NAME = 104;
+const WIDEST_NAME = 150;
 const BESIDE_NAME = 8;
+// Height that a name needs.
+const NAME_HEIGHT = 12;
 
 export function similarityBlocks(k, width) {
   const items = facts.dimensions[k].items;
@@ -17,8 +19,9 @@ export function similarityBlocks(k, width) {
   if (range.high === range.low) range.low = 0;
   const widths = items.map((item) => Math.min(textWidth(plainLabel(item)), WIDEST_NAME));
   const names = facts.pictured ? 22 : Math.max(...widths) + BESIDE_NAME;
-  const stacked = width < 430;
-  const side = stacked ? Math.min(width - names, 300) : (width - names - 14) / 2;
+  const beside = (width - names - 14) / 2;
+  const stacked = width < 430 || (!facts.pictured && beside < NAME_HEIGHT * items.length);
+  const side = stacked ? Math.min(width - names, 300) : beside;
   const readout = element("p.note.readout", { "aria-live": "off" }, "Point at a cell to read it.");
   const read = (i, j) => {
     readout.textContent = `${label(items[i])} ~ ${label(items[j])}: observed ${observed[i][j] === null ? "missing" : short(observed[i][j])}, predicted ${short(predicted[i][j])}`;
@@ -72,7 +75,7 @@ function rowNames(items, width, cell, top) {
           "text.tick",
           { x: width - 6, y: top + (i + 0.5) * cell + 3.5, "text-anchor": "end" },
           svg("title", {}, label(item)),
-          isolated(fitted(plainLabel(item), width - BESIDE_NAME)),
+          shortLabel(item, width - BESIDE_NAME),
         ),
   );
 }

@@ -1,7 +1,7 @@
 // All items on a plane: neighbours are alike. Coloured by their largest dimension, or by their loadings on one.
 
 import { byId, drawnToWidth, element, fitted, isolated, short, svg, textWidth, whole } from "./dom.js";
-import { bytesNamed, column, facts, label, plainLabel } from "./data.js";
+import { bytesNamed, column, facts, label, plainLabel, shortLabel, shortList } from "./data.js";
 import { addressOf, go } from "./address.js";
 import { picture } from "./cards.js";
 import { givenName, headingOf, nameOf, onNames } from "./names.js";
@@ -9,7 +9,8 @@ import { saveButton } from "./picture.js";
 
 const LEVELS = 6;
 const MOST_NAMES = 40;
-const WIDEST = 110;
+// Widths of names: the second where the first does not fit.
+const WIDTHS = [220, 110];
 const NEAR = 14;
 
 export function startMap() {
@@ -140,15 +141,18 @@ function mapNames(map, by, x, y, width, tall) {
       if (x(place) > left && x(place) < right && y(place) > top && y(place) < bottom) return false;
     return true;
   };
-  for (const place of order) {
-    if (names.length === MOST_NAMES) break;
-    const text = fitted(plainLabel(itemAt(map, place)), WIDEST);
+  const placed = (place, text) => {
     const wide = textWidth(text);
     const boxes = [x(place) + 5, x(place) - 5 - wide].map((left) => [left, y(place) - 6, left + wide, y(place) + 6]);
     const box = boxes.find(isFree);
-    if (!box) continue;
-    taken.push(box);
-    names.push(svg("text.map-name", { x: box[0], y: y(place) + 4 }, isolated(text)));
+    if (box) taken.push(box);
+    return box;
+  };
+  for (const place of order) {
+    if (names.length === MOST_NAMES) break;
+    const item = itemAt(map, place);
+    const name = WIDTHS.map((most) => shortLabel(item, most)).find((text) => placed(place, text));
+    if (name) names.push(svg("text.map-name", { x: taken.at(-1)[0], y: y(place) + 4 }, name, svg("title", {}, label(item))));
   }
   return names;
 }
@@ -157,17 +161,20 @@ function mapLegend(map, width, top) {
   const across = width > 460 ? 2 : 1;
   const wide = width / across;
   const said = (k) => {
-    const tops = facts.dimensions[k].items.slice(0, 3).map(plainLabel).join(", ");
-    return `${k + 1}: ${givenName(k) || tops}`;
+    const room = wide - 30 - textWidth(`${k + 1}: `);
+    const tops = facts.dimensions[k].items.slice(0, 3).map(plainLabel);
+    return `${k + 1}: ${givenName(k) ? isolated(fitted(givenName(k), room)) : shortList(tops, room)}`;
   };
   const hasOthers = map.largest.some((k) => !map.coloured.includes(k));
   const texts = [...map.coloured.map(said), ...(hasOthers ? ["other dimensions"] : [])];
   const parts = texts.map((text, place) => {
     const [left, y] = [wide * (place % across), top + 18 + 18 * Math.floor(place / across)];
     const group = map.coloured[place] === undefined ? "other" : `g${place}`;
+    const title = place < map.coloured.length && facts.dimensions[map.coloured[place]].items.map(plainLabel).join(", ");
     const entry = [
+      title ? svg("title", {}, title) : null,
       svg(`rect.swatch-of.${group}`, { x: left + 2, y: y - 9, width: 10, height: 10, rx: 5 }),
-      svg("text.tick", { x: left + 18, y }, isolated(fitted(text, wide - 30))),
+      svg("text.tick", { x: left + 18, y }, text),
     ];
     return group === "other"
       ? svg("g", {}, entry)

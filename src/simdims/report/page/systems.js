@@ -1,6 +1,6 @@
 // The weights of several systems, if there are several: marks by group, group differences, and all weights.
 
-import { byId, count, drawnToWidth, element, pText, short, svg, ticks, tickText, two } from "./dom.js";
+import { breakable, byId, count, drawnToWidth, element, pText, short, svg, ticks, tickText, two } from "./dom.js";
 import { facts } from "./data.js";
 import { addressOf } from "./address.js";
 import { headingOf, onNames } from "./names.js";
@@ -120,7 +120,7 @@ function legend(column) {
   const levels = column.groups.levels.map((level, group) =>
     element("span.legend", {}, element(`span.dot.g${group}`), `${level.level} (${level.n})`),
   );
-  const about = "Bars: means and their 95% confidence intervals, from three systems on.";
+  const about = "Bars: group means, with 95% confidence intervals for three or more systems.";
   return element("div.systems-legend", {}, levels, element("span.note", {}, about));
 }
 
@@ -172,12 +172,15 @@ function weightTable(systems, chosen, draw) {
   const shown = chosen.all || order.length <= ALL_SYSTEMS ? order : order.slice(0, SHOWN_SYSTEMS);
   const some = shown.length < order.length ? `The first ${shown.length} of ${order.length} systems. ` : "";
   const n = systems.weights[0].length;
-  const heads = ["System", "Distance", ...(systems.r2 ? ["R2"] : []), ...Array.from({ length: n }, (_, k) => k + 1)];
+  const grouped = systems.columns.filter((column) => column.groups);
+  const before = ["System", ...grouped.map((column) => column.name)];
+  const heads = [...before, "Distance", ...(systems.r2 ? ["R2"] : []), ...Array.from({ length: n }, (_, k) => k + 1)];
   const rows = shown.map((m) =>
     element(
       "tr",
       {},
-      element("th.system", { scope: "row", title: systems.names[m] }, systems.names[m]),
+      element("th.system", { scope: "row" }, breakable(systems.names[m])),
+      grouped.map(({ groups }) => element("td.group", {}, groups.levels[groups.codes[m]]?.level ?? "–")),
       element(systems.unusual[m] ? "td.number.unusual" : "td.number", {}, two(systems.distances[m])),
       systems.r2 ? element("td.number", {}, two(systems.r2[m])) : null,
       systems.weights[m].map((weight) => {
@@ -205,7 +208,7 @@ function weightTable(systems, chosen, draw) {
         element(
           "thead",
           {},
-          element("tr", {}, heads.map((text, place) => element(place ? "th.number" : "th", { scope: "col" }, String(text)))),
+          element("tr", {}, heads.map((text, place) => element(place < before.length ? "th" : "th.number", { scope: "col" }, String(text)))),
         ),
         element("tbody", {}, rows),
       ),

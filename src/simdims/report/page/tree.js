@@ -1,7 +1,7 @@
 // How dimensions split as their number grows: one column per fit, lines from parents to children.
 
-import { byId, drawnToWidth, element, fitted, isolated, percent, svg } from "./dom.js";
-import { facts } from "./data.js";
+import { byId, drawnToWidth, element, fitted, isolated, percent, svg, textWidth } from "./dom.js";
+import { facts, shortList } from "./data.js";
 import { addressOf } from "./address.js";
 import { givenName, onNames } from "./names.js";
 import { saveButton } from "./picture.js";
@@ -52,7 +52,7 @@ function splits(tree, width) {
       svg(
         `text.branch-name.${kind(node)}`,
         { x: x(last) + 16, y: y(node.place) + 4 },
-        fitted(nameIn(node), names - 20),
+        nameIn(node, names - 20),
         svg("title", {}, told(tree, node)),
       ),
     );
@@ -71,9 +71,10 @@ function splits(tree, width) {
 }
 
 // The name that the reader gave, or the number and the top items.
-function nameIn(node) {
+function nameIn(node, width) {
   const given = node.opens === null ? "" : givenName(node.opens);
-  return `${node.dimension}: ${given ? isolated(given) : node.items.map(isolated).join(", ")}`;
+  const room = width - textWidth(`${node.dimension}: `);
+  return `${node.dimension}: ${given ? isolated(fitted(given, room)) : shortList(node.items, room)}`;
 }
 
 function told(tree, node) {
