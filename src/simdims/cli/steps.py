@@ -154,8 +154,9 @@ def _planned_selection(options: argparse.Namespace, S: Similarity, estimator: SR
     given = shared.arguments(options, "sampling", "n_folds", "n_repeats", "protocol", "n_jobs")
     settled = settle_selection(S, options.ranks, estimator=estimator, **given)
     largest, folds = largest_rank(settled), settled.n_repeats * settled.n_folds
-    fits = (settled.candidates, settled.n_repeats, 0, options.n_jobs, options.device)
-    seconds = estimate_seconds(S, S, *fits, calibrates=options.sampling is None, selects=True)
+    fits, how = (settled.candidates, folds, 0), (options.n_jobs, options.device)
+    is_penalised, calibrates = settled.estimator.alpha != 0, options.sampling is None
+    seconds = estimate_seconds(S, S, *fits, *how, penalised=is_penalised, calibrates=calibrates, selects=True)
     ranks = "a search" if settled.candidates is None else ", ".join(map(str, settled.candidates))
     values: dict[str, Any] = {"n_items": S.n_items, "largest": largest}
     values |= {name: getattr(settled, name) for name in ("n_folds", "n_repeats", "candidates", "protocol")}
@@ -172,7 +173,8 @@ def _planned_consensus(options: argparse.Namespace, S: Similarity, estimator: SR
     require_components(options.n_components, S.n_items)
     check_runs(options.n_runs, estimator)
     check_halves(S.n_items)
-    seconds = seconds_of_runs(S, options.n_components, options.n_runs, options.n_jobs, options.device)
+    running = options.n_runs, options.n_jobs, options.device
+    seconds = seconds_of_runs(S, options.n_components, *running, penalised=options.alpha != 0)
     values = {"n_items": S.n_items, **shared.arguments(options, "n_components", "n_runs"), "estimated_seconds": seconds}
     fits = f"{options.n_components} dimensions of {S.n_items:,} items from {options.n_runs} random starts"
     return Findings(f"consensus would fit {fits}. Estimated time: {in_words(seconds)}.", values)

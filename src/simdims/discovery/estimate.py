@@ -17,70 +17,90 @@ from simdims.selection.crossvalidation import default_bootstraps
 from simdims.selection.fits import Design
 from simdims.selection.joint_fits import fit_alone
 from simdims.selection.rank_search import coarse_grid
-from simdims.selection.splits import draw_pairs, most_training, plain, require_memory, training_problem, zero_filled
+from simdims.selection.splits import (
+    DEFAULT_FOLDS,
+    draw_pairs,
+    most_training,
+    plain,
+    require_memory,
+    training_problem,
+    zero_filled,
+)
 from simdims.similarity import Similarity
 from simdims.similarity.arrays import Arrays, arrays_of, problem_of
 from simdims.srf import SRF, solve_many
 from simdims.systems import SimilaritySet
 
-#: Typical sweeps of cross-validation fits and of final fits (which differ in tolerance), and sweeps of a trial.
-_SWEEPS_OF_FOLD, _SWEEPS_OF_RUN, _SWEEPS_OF_TRIAL = 40, 250, 3
+#: Typical sweeps of cross-validation fits and of final fits (which differ in tolerance), without and with a penalty.
+_SWEEPS_OF_FOLD, _SWEEPS_OF_RUN = {False: 40, True: 60}, {False: 250, True: 100}
 
-#: The same for joint fits, and for all fits along penalties and shrinkages.
-_SWEEPS_OF_JOINT_RUN, _SWEEPS_OF_CHOICE = 80, 250
+#: Typical sweeps of joint fits: in cross-validation, of a final fit, and of all fits along penalties and shrinkages.
+_SWEEPS_OF_JOINT_FOLD, _SWEEPS_OF_JOINT_RUN, _SWEEPS_OF_CHOICE = 40, 80, 250
 
-_FOLDS, _SHARES = 5, 20
+_SWEEPS_OF_TRIAL = 3
+
+#: Seconds for which trials are repeated.
+_TRIALS = 0.02
+
+#: Seconds to draw and score a fit, and for all that follows the fits.
+_AROUND_FIT, _AFTERWARDS = 0.004, 0.5
+
+#: Spectra of each bootstrap: of the whole calibration, and to count the stable directions.
+_SPECTRA = {False: 20, True: 3}
 
 #: "auto" refines its grid by about this many ranks.
-_REFINED = 6
+_REFINED = 5
 
-#: Typical share of the pairs in a training set.
-_TRAINED = 0.5
+#: Typical share of the pairs in a training set, without and with a penalty.
+_TRAINED = {False: 0.5, True: 0.85}
 
 
 def estimate_seconds(
     similarity: Similarity,
     validated: Similarity,
     candidates: list[int] | None,
-    n_repeats: int,
+    n_fits: int,
     n_runs: int,
     n_jobs: int | None,
     device: str,
     *,
+    penalised: bool,
     calibrates: bool,
     selects: bool,
 ) -> float:
-    """Estimate the seconds that discover will take on this machine, usually to within a factor of two or three.
+    """Estimate the seconds that discover will take on this machine, usually to within a factor of two.
 
-    `validated` are the similarities that are cross-validated.
+    `validated` are the similarities that are cross-validated, with `n_fits` of each number of dimensions.
     """
     n = similarity.n_items
     grid = candidates or coarse_grid(first_reach(n))
     tried = grid if candidates else grid + [round(float(np.mean(grid)))] * _REFINED
     typical = int(np.median(tried))
-    total = seconds_of_runs(similarity, typical, n_runs, None, device) if n_runs else 0.0
+    total = _AFTERWARDS + seconds_of_runs(similarity, typical, n_runs, None, device, penalised) if n_runs else 0.0
     rng = np.random.default_rng(0)
     try:
         matrix = plain(validated)
         require_memory(matrix, validated.density, SRF(), 1)
         pairs = draw_pairs(matrix, rng)
-        fold = training_problem(matrix, pairs, rng.random(len(pairs.values)) < _TRAINED)
+        fold = training_problem(matrix, pairs, rng.random(len(pairs.values)) < _TRAINED[penalised])
     except MemoryError:
         if selects:
             raise
         return total / _processes(n_jobs)  # with a given number of dimensions, nothing is cross-validated
     sweep = _seconds_of_sweep(fold, typical, device)
     # The time of a sweep grows about linearly with the rank.
-    total += _FOLDS * n_repeats * _SWEEPS_OF_FOLD * sweep * sum(tried) / typical
+    total += n_fits * (_SWEEPS_OF_FOLD[penalised] * sweep * sum(tried) / typical + _AROUND_FIT * len(tried))
     if selects and calibrates:
-        total += default_bootstraps(n) * _SHARES * _seconds_of_spectrum(matrix)
+        total += default_bootstraps(n) * _SPECTRA[penalised] * _seconds_of_spectrum(matrix)
     return total / _processes(n_jobs)
 
 
-def seconds_of_runs(similarity: Similarity, rank: int, n_runs: int, n_jobs: int | None, device: str) -> float:
+def seconds_of_runs(
+    similarity: Similarity, rank: int, n_runs: int, n_jobs: int | None, device: str, penalised: bool
+) -> float:
     """Estimate the seconds that the fits of a consensus will take, including for implicit similarities."""
     sweep = _seconds_of_sweep(problem_of(arrays_of(similarity)), rank, device)
-    return n_runs * _SWEEPS_OF_RUN * sweep / _processes(n_jobs)
+    return n_runs * _SWEEPS_OF_RUN[penalised] * sweep / _processes(n_jobs)
 
 
 def estimate_set_seconds(
@@ -94,8 +114,10 @@ def estimate_set_seconds(
     problem = problem_of_set(systems)
     model = JointSRF(alpha=0.05, shrinkage=0.1, tol=1e-2, max_iter=300, device=device)
     sweep = _seconds_of_joint_sweep(problem, typical, device)
-    fits = _FOLDS * n_repeats * _SWEEPS_OF_FOLD * (sum(tried) / typical + 1) + n_runs * _SWEEPS_OF_JOINT_RUN
-    design = Design(most_training(_FOLDS), _FOLDS, 1, 0)
+    fits = (
+        DEFAULT_FOLDS * n_repeats * _SWEEPS_OF_JOINT_FOLD * (sum(tried) / typical + 1) + n_runs * _SWEEPS_OF_JOINT_RUN
+    )
+    design = Design(most_training(DEFAULT_FOLDS), DEFAULT_FOLDS, 1, 0)
     chosen_alone = clone(model).set_params(alpha="auto")
     alone = _seconds_of(lambda: fit_alone(problem, design, chosen_alone, typical, 0))
     total = sweep * fits + alone * systems.n_systems * (1 + n_repeats) / 2
@@ -143,9 +165,13 @@ def _seconds_of_spectrum(matrix: Arrays) -> float:
 
 
 def _seconds_of(work: Callable[[], Any]) -> float:
-    start = time.perf_counter()
-    work()
-    return time.perf_counter() - start
+    """The shortest of several times if they are short, because other programs may interrupt one."""
+    seconds: list[float] = []
+    while sum(seconds) < _TRIALS:
+        start = time.perf_counter()
+        work()
+        seconds.append(time.perf_counter() - start)
+    return min(seconds)
 
 
 def _processes(n_jobs: int | None) -> int:

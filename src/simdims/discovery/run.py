@@ -39,7 +39,7 @@ from simdims.selection.crossvalidation import MOST_TRAINING, largest_rank, settl
 from simdims.selection.joint_fits import about_means, draw_pairs, explained_variance
 from simdims.selection.rank_search import coarse_grid
 from simdims.selection.result import DOES_NOT_VARY
-from simdims.selection.splits import DEFAULT_FOLDS
+from simdims.selection.splits import DEFAULT_FOLDS, FOLDS
 from simdims.selection.systems import compare_systems, joint_fold_estimator
 from simdims.similarity import Similarity, as_similarity
 from simdims.srf import SRF, with_alpha
@@ -424,8 +424,9 @@ def expected_seconds(
         return estimate_set_seconds(similarity, candidates, n_repeats, n_runs, n_jobs, device)
     selects = not is_single(ranks)
     held, _ = _held_out(similarity, candidates, not selects, sampling, 0)
-    how = {"calibrates": sampling is None, "selects": selects}
-    return estimate_seconds(similarity, held, candidates, n_repeats, n_runs, n_jobs, device, **how)
+    n_folds = FOLDS["penalised"][0] if selects and alpha != 0 else DEFAULT_FOLDS
+    how = {"penalised": alpha != 0, "calibrates": sampling is None, "selects": selects}
+    return estimate_seconds(similarity, held, candidates, n_folds * n_repeats, n_runs, n_jobs, device, **how)
 
 
 def measure(S: Similarity | SimilaritySet, consensus: Consensus, root: int) -> dict[str, float]:
