@@ -48,10 +48,10 @@ _FORMATS = (".pdf", ".svg", ".png", ".eps", ".jpg")
 
 
 def add(commands: Any) -> None:
-    summary = "write an interactive page of a discover result: one HTML file that needs no network"
+    summary = "write an interactive page of a discover result or an embedding: one HTML file that needs no network"
     example = "simdims report animals --images pictures --tests properties.csv --labels name"
     parser = shared.add_command(commands, "report", _report, summary=summary, example=example)
-    shared.add_folder(parser)
+    shared.add_folder(parser, of=", or a file with an embedding, one row per item")
     out = "output file: .html (default: report.html in FOLDER)"
     parser.add_argument("-o", "--out", type=Path, metavar="FILE", help=out)
     add_look(parser)
@@ -59,7 +59,7 @@ def add(commands: Any) -> None:
     suggestions = "names of dimensions to suggest to the reader: a .csv file written by `simdims label`"
     parser.add_argument("--suggestions", type=Path, metavar="NAMES", help=suggestions)
     names = (
-        "name the dimensions, here and in FOLDER: a file that the page saved (.json or .csv), or a table with "
+        "name the dimensions, on the page and in FOLDER: a file that the page saved (.json or .csv), or a table with "
         "columns dimension and name"
     )
     parser.add_argument("--names", type=Path, metavar="FILE", help=names)
@@ -72,7 +72,9 @@ def add(commands: Any) -> None:
     parser.add_argument("--uncertainty", type=Path, metavar="FILE", help=uncertainty)
     compare = "show the dimensions shared with other embeddings: files, or folders written by `simdims discover`"
     parser.add_argument("--compare", type=Path, nargs="+", metavar="OTHER", help=compare)
-    parser.add_argument("--item", metavar="COLUMN", help="the column of OTHER with the labels (default: item)")
+    item = "the column of OTHER, or of the file FOLDER, with the labels (default: item)"
+    parser.add_argument("--item", metavar="COLUMN", help=item)
+    shared.add_label_file(parser)
     parser.add_argument("--overwrite", action="store_true", help="replace FILE even if it is not an earlier report")
     _add_plot(commands)
 
@@ -141,14 +143,22 @@ def _report(options: argparse.Namespace) -> Findings:
     from simdims.report import writer
 
     is_random = _check_idle(options)
+    is_file = options.folder.is_file()
+    if is_file:
+        shared.refuse(options, ("lineage", "uncertainty"), "needs a folder written by `simdims discover`, got a file")
+        if options.out is None:
+            raise UsageError("The page of a file needs a name: pass -o FILE.html.")
+    else:
+        shared.refuse(options, ("label_file",), "only applies to a file with an embedding")
     target = options.folder / "report.html" if options.out is None else options.out
     if options.out is not None:
         writer.check_target(target, options.overwrite)
         check_writable(target)
-    found = Discovery.load(options.folder)
+    found: Discovery = _given(options) if is_file else Discovery.load(options.folder)
     if options.names is not None:
-        storage.check_folder(options.folder)
-        check_writable(options.folder)
+        if not is_file:
+            storage.check_folder(options.folder)
+            check_writable(options.folder)
         found = found.rename(options.names)
     if options.out is None:
         check_writable(target)
@@ -163,7 +173,7 @@ def _report(options: argparse.Namespace) -> Findings:
     shown = {"images": images, "tests": tests, "suggestions": suggested, "lineage": tree, "title": options.title}
     path = found.report(target, overwrite=options.overwrite, uncertainty=sure, comparison=compared, **shown)
     told = [one.summary() for one in (tests, tree, sure, *(compared or {}).values()) if one is not None]
-    if options.names is not None:
+    if options.names is not None and not is_file:
         storage.save(found, options.folder, same_run=True)
         told.append(f"Saved the names of the dimensions in {options.folder}")
     values = {
@@ -187,10 +197,21 @@ def _check_idle(options: argparse.Namespace) -> bool:
             also = ", --lineage or --compare" if name == "random_state" and len(drawn) > 1 else ""
             raise UsageError(f"{option_of(options.command, name)} only applies with --tests{also}.")
     if getattr(options, "item", None) is not None and (
-        options.compare is None or all(path.is_dir() for path in options.compare)
+        all(path.is_dir() for path in (options.folder, *(options.compare or ())))
     ):
-        raise UsageError("--item only applies with --compare and a file.")
+        raise UsageError("--item only applies to files, as FOLDER or with --compare.")
     return is_random
+
+
+def _given(options: argparse.Namespace) -> Discovery:
+    """The embedding of a file."""
+    from simdims import io
+    from simdims.report.given import given_embedding
+
+    (reading,) = readings(argparse.Namespace(**{**vars(options), "key": None}), [options.folder])
+    W, labels = shared.read_embedding(reading), shared.read_labels(options)
+    with io.named_in_errors(options.folder):
+        return given_embedding(W, labels)
 
 
 def _compared(options: argparse.Namespace, found: Discovery, seed: int) -> dict[str, EmbeddingComparison]:
@@ -199,7 +220,7 @@ def _compared(options: argparse.Namespace, found: Discovery, seed: int) -> dict[
     names = stems if len({*stems}) == len(stems) else [str(path) for path in options.compare]
     given = argparse.Namespace(command=options.command, item=options.item, key=None)
     return {
-        name: compare_with(reading, found, found.mean_similarity, seed)
+        name: compare_with(reading, found, None if options.folder.is_file() else found.mean_similarity, seed)
         for name, reading in zip(names, readings(given, options.compare), strict=True)
     }
 

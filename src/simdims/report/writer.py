@@ -18,6 +18,7 @@ from simdims.inference import EmbeddingComparison, HypothesisTests
 from simdims.plots._sources import Loadings, loadings_of
 from simdims.report import bundle, pairs, pictures, words
 from simdims.report.data import N_TOP, as_base64, facts, pack_loadings, pack_similarities, script_json, suggestion_facts
+from simdims.report.given import GivenEmbedding, given_embedding
 from simdims.report.overview import item_map, similarity_image
 from simdims.report.resampled import comparison_facts, uncertainty_facts
 from simdims.report.systems import systems_facts
@@ -36,7 +37,7 @@ ALL_PAIRS_UP_TO = 600
 
 
 def write_report(
-    found: Discovery,
+    found: Any,
     path: str | os.PathLike[str],
     *,
     images: Any = None,
@@ -52,8 +53,10 @@ def write_report(
 
     Parameters
     ----------
-    found : Discovery
-        The result to show.
+    found : Discovery, Consensus, fitted SRF, ndarray or DataFrame
+        The result to show. The page of an embedding that is not a Discovery shows its dimensions, items and predicted
+        similarities; there are no observed similarities, and no statistics of a fit. The index of a DataFrame names the
+        items, and its columns name the dimensions.
     path : path
         The file to write, ending in .html or .htm. It is replaced only once the new one is complete.
     images : sequence of ndarray, path or PIL image, optional
@@ -84,8 +87,9 @@ def write_report(
     Examples
     --------
     >>> write_report(found, "animals.html", images=pictures)  # doctest: +SKIP
+    >>> write_report(pd.read_csv("embedding.csv", index_col=0), "embedding.html")  # doctest: +SKIP
     """
-    require_type("found", found, Discovery, "a Discovery")
+    found = found if isinstance(found, Discovery) else given_embedding(found)
     require_type("tests", tests, HypothesisTests | None, "HypothesisTests, as dimension_test returns them")
     require_type("lineage", lineage, Lineage | None, "a Lineage")
     if lineage is not None and len(lineage.embeddings[0]) != found.n_items:
@@ -144,16 +148,19 @@ def _data(
     lines, about_loadings = pack_loadings(found.embedding)
     about_heat, cells = similarity_image(similarity, loadings)
     about_map, places = item_map(loadings)
+    is_observed = not isinstance(found, GivenEmbedding)
     blocks = pairs.blocks(similarity, tops, N_TOP)
-    observed = pairs.all_pairs(similarity) if 1 < found.n_items <= ALL_PAIRS_UP_TO else np.full(0, np.nan)
+    has_all_pairs = is_observed and 1 < found.n_items <= ALL_PAIRS_UP_TO
+    observed = pairs.all_pairs(similarity) if has_all_pairs else np.full(0, np.nan)
     largest = float(np.fmax.reduce(np.concatenate([blocks.ravel(), observed]), initial=0.0))
     shown |= {
         "loadings": about_loadings,
         "largest_similarity": largest or 1.0,
+        "is_observed": is_observed,
         "has_all_pairs": bool(observed.size),
         "labelled": found.labels is not None,
         "pictured": images is not None,
-        "fit": pairs.observed_against_predicted(similarity, found.embedding),
+        "fit": pairs.observed_against_predicted(similarity, found.embedding) if is_observed else None,
         "heat": about_heat,
         "map": about_map,
     }
