@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from simdims._dependencies import library
 from simdims._parameters import shortlist
 from simdims.cli import options as shared
+from simdims.cli.inference import read_properties, with_levels
 from simdims.cli.options import Findings, UsageError
 from simdims.cli.outputs import check_writable
 from simdims.cli.spelling import option_of
@@ -227,9 +228,8 @@ def _compared(options: argparse.Namespace, found: Discovery, seed: int) -> dict[
 
 def _tests(options: argparse.Namespace, found: Discovery, seed: int) -> HypothesisTests:
     from simdims.inference import dimension_test
-    from simdims.io import raw
 
-    table = raw.read_features(options.tests, options.labels, None, shared.table_reading(options))
+    table = with_levels(read_properties(options, options.tests))
     n = _N_PERMUTATIONS if options.n_permutations is None else options.n_permutations
     matching = options.matching or "auto"
     return dimension_test(found, table, matching=matching, n_permutations=n, random_state=seed)
