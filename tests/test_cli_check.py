@@ -89,6 +89,17 @@ def test_check_names_the_option_that_keeps_people_apart(capsys):
     assert "'participant'  not used (--by keeps people apart)" in capsys.readouterr().out
 
 
+def test_check_says_what_a_column_of_groups_could_be_used_for(truth, capsys):
+    table = ratings(truth).assign(group="old", condition=np.resize(["one", "two"], len(ratings(truth))))
+    table.to_csv("ratings.csv", index=False)
+    could = {column["name"]: column["could"] for column in checked(capsys, "ratings.csv")["columns"]}
+    assert "--by person" in could.pop("group")
+    assert "--by condition" in could.pop("condition")
+    assert set(could.values()) == {None}
+    assert main(["check", "ratings.csv"]) == 0
+    assert "not used (--by condition" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("words", "uses"),
     [

@@ -178,7 +178,7 @@ def read_data(options: argparse.Namespace) -> Read:
         raise UsageError("--as ratings needs the columns: pass --item1, --item2 and --rating.")
     S: Any = sources.SOURCES[kind].build(settled)
     shared.say_scale(S if options.by is None else next(iter(S)))  # all systems have the same scale
-    _say_averaged(S)
+    _say_averaged(S, getattr(settled, "participant", None))
     return Read(S, kind, found.why, found.table, settled)
 
 
@@ -247,10 +247,11 @@ def _read_matrix(options: argparse.Namespace, why: str) -> Read:
     return Read(converted, "dissimilarity", why, None, settled)
 
 
-def _say_averaged(S: Similarity | SimilaritySet) -> None:
+def _say_averaged(S: Similarity | SimilaritySet, people: str | None = None) -> None:
     n_matrices = getattr(S, "info", {}).get("n_people", 1)
     if isinstance(n_matrices, int) and n_matrices > 1:
-        say(f"Averaged {n_matrices} matrices. Pass --as dissimilarity --by person to keep them apart.")
+        by = "--as dissimilarity --by person" if people is None else f"--by {people}"
+        say(f"Averaged {n_matrices} matrices. Pass {by} to keep them apart.")
 
 
 def run(S: Similarity | SimilaritySet, options: argparse.Namespace) -> Discovery:
