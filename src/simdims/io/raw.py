@@ -80,7 +80,7 @@ def read_triplets(
             _refuse_option("columns", columns, io.TABLES, ".npy")
             _refuse_option("by", by, io.TABLES, ".npy")
             return read_npy(path).values
-        sheet = read_sheet(path, header, None, how)
+        sheet = read_sheet(path, header, None, how).with_rows()
         for name, column in [*(("columns", column) for column in columns or ()), *([] if by is None else [("by", by)])]:
             _require_column(name, column, sheet.frame)
         if by is None:
@@ -95,7 +95,7 @@ def read_triplets(
 def read_comparisons(path: Path, columns: Sequence[str], how: Reading = PLAIN) -> pd.DataFrame:
     """Return a table of comparisons, whose `columns` hold the head, the winner and the loser."""
     with _opened(path, io.TABLES, how):
-        sheet = read_sheet(path, True, None, how)
+        sheet = read_sheet(path, True, None, how).with_rows()
         items = [column for column in dict.fromkeys(columns) if list(sheet.frame.columns).count(column) == 1]
         if len(items) < len(columns):
             return sheet.frame  # refused later, when the columns are needed
@@ -122,7 +122,7 @@ def _numbered_triplets(sheet: Sheet) -> pd.DataFrame:
 def read_trials(path: Path, names: Sequence[str], number: str | None = None, how: Reading = PLAIN) -> pd.DataFrame:
     """Return a table with the columns `names` as text, even if it is "NA" or a number, and `number` as numbers."""
     with _opened(path, io.TABLES, how):
-        sheet = read_sheet(path, True, names, how)
+        sheet = read_sheet(path, True, names, how).with_rows()
         if number is None or list(sheet.frame.columns).count(number) != 1 or number in names:
             return sheet.frame
         return sheet.frame.assign(**{number: sheet.numbers(number)})
