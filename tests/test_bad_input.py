@@ -269,7 +269,7 @@ TABLE = [
     (from_features, {"X": W * 1e-200}, ValueError, "X", "e-201"),
     (from_features, {"X": np.array([[1.7e308], [1.7e308], [-1.7e308]])}, ValueError, "X", "1.7e+308"),
     (from_features, {"X": np.ones((4, 2)), "kernel": "rbf"}, ValueError, "X", "median distance of 0"),
-    (from_features, {"X": pd.DataFrame([[1.0], [INF]], index=["cat", "dog"])}, ValueError, "X", "infinity in row 'dog'"),
+    (from_features, {"X": pd.DataFrame([[1.0], [INF]], index=["cat", "dog"])}, ValueError, "X", "in row 'dog', column"),
     (from_features, {"X": np.ma.masked_array(np.ones((2, 2)), [[0, 1], [0, 0]])}, ValueError, "X", "row 0"),
     (from_features, {"X": pd.DataFrame({"a": pd.array([1, None], dtype="Int64")})}, ValueError, "X", "row 1"),
     (from_features, {"X": pd.DataFrame(W, index=[None, *NAMES[1:]])}, ValueError, "labels", "place 0"),

@@ -179,7 +179,16 @@ def test_averaged_matrices_are_mentioned(truth, capsys):
     np.save("rdms.npy", np.stack([D, D, D]))
     for by, said in (((), True), (("--by", "person"), False)):
         assert main(["check", "rdms.npy", "--as", "dissimilarity", "--ranks", "2", *by]) == 0
-        assert ("Averaged 3 matrices. Pass --as dissimilarity --by person" in capsys.readouterr().err) is said
+        assert ("Averaged 3 matrices. Pass --by person" in capsys.readouterr().err) is said
+
+
+def test_by_keeps_matrices_apart_that_are_clearly_dissimilarities(truth, capsys):
+    np.save("rdms.npy", np.stack([np.abs(column[:, None] - column) for column in truth.T]))
+    found = checked(capsys, "rdms.npy", "--by", "person", "--ranks", "2")
+    assert (found["kind"], found["n_systems"]) == ("dissimilarity", truth.shape[1])
+    np.save("stack.npy", np.stack([truth @ truth.T] * 2))
+    assert main(["check", "stack.npy", "--by", "person"]) == 2
+    assert "--by does not apply to FILE" in capsys.readouterr().err
 
 
 # --dry-run
