@@ -12,7 +12,7 @@ from simdims import __version__
 from simdims._parameters import ParameterError, plural, warn
 from simdims.consensus import Consensus
 from simdims.discovery.methods import SIMDIMS, describe_tests
-from simdims.discovery.result import Discovery
+from simdims.discovery.result import Discovery, check_resampled
 from simdims.plots._sources import loadings_of
 from simdims.similarity import Similarity
 
@@ -29,6 +29,8 @@ class GivenEmbedding(Discovery):
 
     def methods_text(self, tests: HypothesisTests | None = None, uncertainty: Bootstrap | None = None) -> str:
         """The Methods paragraph, with what simdims did."""
+        if uncertainty is not None:
+            check_resampled(self, uncertainty)
         tested = [] if tests is None else describe_tests(tests)
         given = f"We inspected a given embedding of {counted(self)} with simdims {__version__} [simdims]."
         return f"{' '.join([given, *tested])}\n\n{SIMDIMS.format(version=__version__)}"

@@ -101,6 +101,7 @@ def write_report(
     require_flag("overwrite", overwrite)
     target = check_target(path, overwrite)
     heading = title or words.heading(found)
+    parts = _parts(found, tests, uncertainty)
     loadings = loadings_of(found)
     tops = [loadings.top(k, N_TOP) for k in range(found.n_components)]
     shown = facts(found, tests, lineage, tops, heading)
@@ -110,7 +111,7 @@ def write_report(
         shown["suggestions"] = suggestion_facts(suggestions, found.dimension_names)
     thumbnails = None if images is None else pictures.thumbnails(images, found.n_items)
     data = _data(found, loadings, shown, tops, thumbnails)
-    text = bundle.page(title=heading, parts=_parts(found, tests, uncertainty), data=data)
+    text = bundle.page(title=heading, parts=parts, data=data)
     with replacing_file(target) as file:
         file.write(f"{FIRST_LINE}\n{text}".encode(errors="replace"))
     return target
@@ -178,13 +179,13 @@ def _data(
 
 def _parts(found: Discovery, tests: HypothesisTests | None, uncertainty: Bootstrap | None) -> dict[str, str]:
     """The static text of the page."""
+    paragraph, references = found.methods_text(tests, uncertainty).split("\n\n")  # checks the bootstrap
     lead, *rest = words.paragraphs(found, tests, uncertainty)
     figures = "".join(
         f'<div class="figure"><dt>{html.escape(what)}</dt><dd>{html.escape(value)}</dd></div>'
         for value, what in words.figures(found)
     )
     summary = "".join(f"<p>{html.escape(text)}</p>" for text in rest)
-    paragraph, references = found.methods_text(tests, uncertainty).split("\n\n")
     sources = "".join(f"<li>{html.escape(line)}</li>" for line in references.splitlines())
     rows = words.provenance(found)
     origin = "".join(f"<dt>{html.escape(name)}</dt><dd>{html.escape(text)}</dd>" for name, text in rows)
