@@ -44,7 +44,7 @@ def as_rows(S: Any, estimator: Any) -> NDArray[np.floating]:
 
 def check_rows(rows: NDArray[np.floating], names: Sequence[object] | NDArray, *, allow_empty: bool) -> None:
     """Refuse negative similarities and, unless `allow_empty`, rows without any similarity."""
-    negative = np.count_nonzero(rows < 0)
+    negative = int(np.count_nonzero(rows < 0))
     if negative:
         remedy = "set them to 0 or rescale them, as for the fit"
         raise ParameterError("S", "must be non-negative", f"{negative:,} negative {plural('value', negative)}", remedy)
