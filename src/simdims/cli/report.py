@@ -52,16 +52,17 @@ def add(commands: Any) -> None:
     summary = "write an interactive page of a discover result or an embedding: one HTML file that needs no network"
     example = "simdims report animals --images pictures --tests properties.csv --labels name"
     parser = shared.add_command(commands, "report", _report, summary=summary, example=example)
-    shared.add_folder(parser, of=", or a file with an embedding, one row per item")
-    out = "output file: .html (default: report.html in FOLDER)"
+    shared.add_folder(parser, "RESULT", ", or a file with an embedding, one row per item")
+    shared.add_key(parser, "embedding")
+    out = "output file: .html (default: report.html in the folder RESULT)"
     parser.add_argument("-o", "--out", type=Path, metavar="FILE", help=out)
     add_look(parser)
     _add_tests(parser, " for --tests, --lineage and --compare")
     suggestions = "names of dimensions to suggest to the reader: a .csv file written by `simdims label`"
     parser.add_argument("--suggestions", type=Path, metavar="NAMES", help=suggestions)
     names = (
-        "name the dimensions, on the page and in FOLDER: a file that the page saved (.json or .csv), or a table with "
-        "columns dimension and name"
+        "name the dimensions, on the page and in the folder RESULT: a file that the page saved (.json or .csv), or a "
+        "table with columns dimension and name"
     )
     parser.add_argument("--names", type=Path, metavar="FILE", help=names)
     lineage = (
@@ -73,7 +74,7 @@ def add(commands: Any) -> None:
     parser.add_argument("--uncertainty", type=Path, metavar="FILE", help=uncertainty)
     compare = "show the dimensions shared with other embeddings: files, or folders written by `simdims discover`"
     parser.add_argument("--compare", type=Path, nargs="+", metavar="OTHER", help=compare)
-    item = "the column of OTHER, or of the file FOLDER, with the labels (default: item)"
+    item = "the column of OTHER, or of the file RESULT, with the labels (default: item)"
     parser.add_argument("--item", metavar="COLUMN", help=item)
     shared.add_label_file(parser)
     parser.add_argument("--overwrite", action="store_true", help="replace FILE even if it is not an earlier report")
@@ -145,12 +146,14 @@ def _report(options: argparse.Namespace) -> Findings:
 
     is_random = _check_idle(options)
     is_file = options.folder.is_file()
+    if not options.folder.exists():
+        raise FileNotFoundError(f"No such file or folder: {str(options.folder)!r}.")
     if is_file:
         shared.refuse(options, ("lineage", "uncertainty"), "needs a folder written by `simdims discover`, got a file")
         if options.out is None:
             raise UsageError("The page of a file needs a name: pass -o FILE.html.")
     else:
-        shared.refuse(options, ("label_file",), "only applies to a file with an embedding")
+        shared.refuse(options, ("key", "label_file"), "only applies to a file with an embedding")
     target = options.folder / "report.html" if options.out is None else options.out
     if options.out is not None:
         writer.check_target(target, options.overwrite)
@@ -200,7 +203,7 @@ def _check_idle(options: argparse.Namespace) -> bool:
     if getattr(options, "item", None) is not None and (
         all(path.is_dir() for path in (options.folder, *(options.compare or ())))
     ):
-        raise UsageError("--item only applies to files, as FOLDER or with --compare.")
+        raise UsageError("--item only applies to files, as RESULT or with --compare.")
     return is_random
 
 
@@ -209,7 +212,7 @@ def _given(options: argparse.Namespace) -> Discovery:
     from simdims import io
     from simdims.report.given import given_embedding
 
-    (reading,) = readings(argparse.Namespace(**{**vars(options), "key": None}), [options.folder])
+    (reading,) = readings(options, [options.folder])
     W, labels = shared.read_embedding(reading), shared.read_labels(options)
     with io.named_in_errors(options.folder):
         return given_embedding(W, labels)
