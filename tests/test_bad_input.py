@@ -258,7 +258,7 @@ TABLE = [
     (load_similarity, {"path": "text.csv", "form": "wide"}, ValueError, "form", "'wide'"),
     (load_similarity, {"path": "text.csv", "key": "S"}, ValueError, "key", "'S'"),
     # Features.
-    (from_features, {"X": np.full((4, 2), NAN)}, ValueError, "X", "row 0 and 3 other"),
+    (from_features, {"X": np.full((4, 2), NAN)}, ValueError, "X", "row 0, column 0 and 3 other"),
     (from_features, {"X": np.ones(4)}, ValueError, "X", "shape (4,)"),
     (from_features, {"X": [["a", "b"]]}, TypeError, "X", "dtype <U1"),
     (from_features, {"X": sparse.csr_array(W)}, TypeError, "X", "a sparse matrix"),
@@ -269,7 +269,7 @@ TABLE = [
     (from_features, {"X": W * 1e-200}, ValueError, "X", "e-201"),
     (from_features, {"X": np.array([[1.7e308], [1.7e308], [-1.7e308]])}, ValueError, "X", "1.7e+308"),
     (from_features, {"X": np.ones((4, 2)), "kernel": "rbf"}, ValueError, "X", "median distance of 0"),
-    (from_features, {"X": pd.DataFrame([[1.0], [INF]], index=["cat", "dog"])}, ValueError, "X", "row 1 ('dog')"),
+    (from_features, {"X": pd.DataFrame([[1.0], [INF]], index=["cat", "dog"])}, ValueError, "X", "in row 'dog', column"),
     (from_features, {"X": np.ma.masked_array(np.ones((2, 2)), [[0, 1], [0, 0]])}, ValueError, "X", "row 0"),
     (from_features, {"X": pd.DataFrame({"a": pd.array([1, None], dtype="Int64")})}, ValueError, "X", "row 1"),
     (from_features, {"X": pd.DataFrame(W, index=[None, *NAMES[1:]])}, ValueError, "labels", "place 0"),

@@ -89,6 +89,17 @@ def test_check_names_the_option_that_keeps_people_apart(capsys):
     assert "'participant'  not used (--by keeps people apart)" in capsys.readouterr().out
 
 
+def test_check_says_what_a_column_of_groups_could_be_used_for(truth, capsys):
+    table = ratings(truth).assign(group="old", condition=np.resize(["one", "two"], len(ratings(truth))))
+    table.to_csv("ratings.csv", index=False)
+    could = {column["name"]: column["could"] for column in checked(capsys, "ratings.csv")["columns"]}
+    assert "--by person" in could.pop("group")
+    assert "--by condition" in could.pop("condition")
+    assert set(could.values()) == {None}
+    assert main(["check", "ratings.csv"]) == 0
+    assert "not used (--by condition" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("words", "uses"),
     [
@@ -168,7 +179,16 @@ def test_averaged_matrices_are_mentioned(truth, capsys):
     np.save("rdms.npy", np.stack([D, D, D]))
     for by, said in (((), True), (("--by", "person"), False)):
         assert main(["check", "rdms.npy", "--as", "dissimilarity", "--ranks", "2", *by]) == 0
-        assert ("Averaged 3 matrices. Pass --as dissimilarity --by person" in capsys.readouterr().err) is said
+        assert ("Averaged 3 matrices. Pass --by person" in capsys.readouterr().err) is said
+
+
+def test_by_keeps_matrices_apart_that_are_clearly_dissimilarities(truth, capsys):
+    np.save("rdms.npy", np.stack([np.abs(column[:, None] - column) for column in truth.T]))
+    found = checked(capsys, "rdms.npy", "--by", "person", "--ranks", "2")
+    assert (found["kind"], found["n_systems"]) == ("dissimilarity", truth.shape[1])
+    np.save("stack.npy", np.stack([truth @ truth.T] * 2))
+    assert main(["check", "stack.npy", "--by", "person"]) == 2
+    assert "--by does not apply to FILE" in capsys.readouterr().err
 
 
 # --dry-run

@@ -56,7 +56,7 @@ def test_what_could_be_several_things_is_asked(capsys):
     said = capsys.readouterr()
     assert said.out == ""
     assert re.fullmatch(
-        r"simdims: error: x.csv: --as must be given .*, got a table of .*: pass --as matrix, .*\n", said.err
+        r"simdims: error: Cannot tell what 'x.csv' contains: a table of .*\. Use --as matrix, .*\n", said.err
     )
     assert not Path("out").exists()
 
@@ -71,7 +71,7 @@ def test_a_square_that_is_not_symmetric_may_hold_features(name, capsys):
     np.savetxt("wide.txt", np.random.default_rng(0).random((70, 70)))
     assert main(["discover", name, "-o", "out", *QUICK]) == 1
     said = capsys.readouterr().err
-    assert "columns that are not symmetric: pass --as features, or --symmetrize mean for similarities" in said
+    assert "columns that are not symmetric. Use --as features, or --symmetrize mean for similarities" in said
     assert "Read" not in said
     assert main(["discover", name, "-o", "out", "--as", "features", *QUICK]) == 0
     assert main(["discover", name, "-o", "sides", "--symmetrize", "mean", *QUICK]) == 0

@@ -125,6 +125,25 @@ def test_the_dimension_test_writes_its_table():
     np.testing.assert_allclose(found["pvalue"], expected["pvalue"])
 
 
+def test_categories_are_tested_by_level(capsys):
+    fitted()
+    table = pd.read_csv("properties.csv").assign(kind=np.resize(["one", "two"], 40), first=None)
+    table.loc[0, "kind"] = "rare"
+    table.dropna(axis=1).to_csv("words.csv", index=False)
+    words = ["--labels", "name", "--seed", "0", "--permutations", "99", "--quiet", "-o", "tests.csv", "--overwrite"]
+    for command in ["test", "W.csv"], ["rsa", "S.npz"]:
+        assert main([*command, "words.csv", *words]) == 0
+        assert "'kind' is a category: 2 levels with 5 or more items; left out 1" in capsys.readouterr().err
+        found = pd.read_csv("tests.csv", index_col="hypothesis")
+        assert set(found.index) == {"noise", "kind: one", "kind: two"}
+    is_one = {"kind: one": (table["kind"] == "one").to_numpy()}
+    expected = rsa_test(load_similarity("S.npz"), is_one, n_permutations=99, random_state=0, progress=False)
+    assert found["statistic"]["kind: one"] == pytest.approx(expected.table["statistic"][0])
+    assert main(["test", "W.csv", "words.csv", "--nuisance", "kind", *words]) == 0
+    assert main(["test", "W.csv", "words.csv", *words[2:]]) == 1
+    assert "in 'name': if it names the items, pass its name as --labels" in capsys.readouterr().err
+
+
 def test_the_rsa_test_writes_its_table():
     words = "--labels name --seed 0 --permutations 99 --quiet --method spearman -o r.csv"
     assert main(["rsa", "S.npz", "properties.csv", *words.split()]) == 0

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from simdims import Similarity, simulate
+from simdims._progress import Progress
 from simdims.cli import main
-from simdims.cli.terminal import visible
+from simdims.cli.terminal import LoggedProgress, visible
 
 #: Labels that turn the writing, colour the terminal, ring, break the line, or are nothing.
 ODD = ["\u202egnirts", "\x1b[31mred", "a\u2069b", "\x07bell", "two\nlines", "\x9bc1", "", "  "]
@@ -22,6 +23,20 @@ def _folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     W = simulate.dirichlet(len(ODD), 2, alpha=0.5, random_state=0)
     Similarity(W @ W.T, labels=ODD).save("S.npz")
+
+
+def test_a_log_file_has_a_line_about_a_run_each_minute_and_then_fewer(monkeypatch, capsys):
+    clock = [0.0]
+    monkeypatch.setattr("time.monotonic", lambda: clock[0])
+    progress = LoggedProgress()
+    for step in range(24 * 60 * 6):
+        clock[0] = 10.0 * step
+        progress(Progress("runs", step, 10_000, "", clock[0], 125.0))
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[:2] == [
+        f"simdims: runs: {done} of 10,000 done, about 2 minutes left of this stage" for done in (6, 12)
+    ]
+    assert 20 < len(lines) < 100
 
 
 @pytest.mark.parametrize(

@@ -288,7 +288,7 @@ def spell():
         ("fit", "{S} needs {labels}.", "IN needs --label-file."),
         ("test", "{W} needs {labels}.", "EMBEDDING needs --labels."),
         ("report", "Pass {overwrite=True} or another {path}.", "Pass --overwrite or another FILE."),
-        ("report", "{folder} and {hypotheses}", "FOLDER and --tests"),
+        ("report", "{folder} and {hypotheses}", "RESULT and --tests"),
         ("discover", "{folder}, {path}, {triplets}", "FOLDER, FILE, FILE"),
         ("evaluate triplets", "{W}, {triplets}", "EMBEDDING, TRIPLETS"),
         ("evaluate readout", "{folder} of {Discovery.save()}", "EMBEDDING of `simdims discover`"),

@@ -319,9 +319,12 @@ def test_the_command_line_encodes_items_that_have_no_loadings(found, tmp_path, m
     assert values["n_new_items"] == 10
     expected = DimensionEncoder(random_state=0).fit(features.iloc[:50], result)
     assert values["scores"][0]["correlation"] == pytest.approx(expected.scores_[0])
+    features.iloc[50:, ::-1].rename_axis("name").to_csv("turned.csv")
+    assert main(["encode", "found", "known.csv", "--new", "turned.csv", *usual, "-o", "out3.csv"]) == 0
+    assert "matched by name" in capsys.readouterr().err
     assert main(["encode", "found", "features.csv"]) == 1
     assert "pass its name as --labels" in capsys.readouterr().err
-    for name in ("out.csv", "out2.csv"):
+    for name in ("out.csv", "out2.csv", "out3.csv"):
         written = pd.read_csv(name, index_col="item")
         np.testing.assert_allclose(written.to_numpy(), expected.predict(features.iloc[50:]).to_numpy(), rtol=1e-6)
         assert list(written.index) == list(features.index[50:])

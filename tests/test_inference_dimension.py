@@ -314,6 +314,7 @@ def named(index):
         ("hypotheses", np.arange(5.0), "5 rows"),
         ("hypotheses", [1, 2, 3, 4, 5, np.nan], "nan in row 5, column 0"),
         ("hypotheses", list("abcdef"), "'a' in row 0, column 0"),
+        ("hypotheses", np.eye(6) + 1, "one value per item, got one matrix .* for models of pairs, use rsa_test"),
         ("hypotheses", np.ones((6, 2, 2)), r"\(6, 2, 2\)"),
         ("hypotheses", {"a": np.eye(6)}, r"\(6, 6\) for 'a'"),
         ("hypotheses", {"a": pd.Series(range(6)), "b": pd.Series(range(6), list("abcdef"))}, "different indices"),

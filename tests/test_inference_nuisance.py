@@ -368,6 +368,8 @@ def test_nuisance_keeps_its_names(as_matrices):
     assert numbered.nuisance == ("nuisance1",)
     with pytest.raises(ValueError, match=r"^nuisance must vary .* in 'nuisance2'"):
         dimension_test(W, hypotheses, nuisance=np.column_stack([rng.normal(size=20), np.ones(20)]), **QUICK)
+    with pytest.raises(ValueError, match=r"^nuisance must be columns .* one matrix .* use rsa_test"):
+        dimension_test(W, hypotheses, nuisance=W @ W.T, **QUICK)
 
 
 def test_results_are_shown_everywhere(tmp_path):

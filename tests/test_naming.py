@@ -236,6 +236,16 @@ def test_names_keep_their_prefix_where_they_would_be_the_same():
     assert suggested_names(table, numbers=False) == expected
 
 
+@pytest.mark.parametrize(
+    ("property_", "name"),
+    [("category: animal", "animal"), ("sex: W", "sex: W"), ("mood: HO", "mood: HO"), ("size: 7", "size: 7"),
+     ("alive: yes", "alive: yes"), ("kind: ox", "ox"), ("kind: \u7269", "\u7269")],
+)  # fmt: skip
+def test_names_keep_their_prefix_where_the_rest_is_a_code(property_, name):
+    table = pd.DataFrame([("d1", property_, 0.5)], columns=["dimension", "property", "correlation"])
+    assert suggested_names(table, numbers=False) == {"d1": name}
+
+
 def test_names_without_correlations_differ_so_that_all_can_be_accepted():
     columns = ["dimension", "property", "correlation"]
     rows = [(f"dimension{k}", name, 0.5) for k, name in enumerate(("food", "food", "food 2", "tool", "food"), start=1)]

@@ -57,6 +57,41 @@ def page(found, tmp_path_factory):
     return read(found.report(tmp_path_factory.mktemp("page") / "page.html"))
 
 
+def test_the_page_of_an_embedding_shows_nothing_that_was_not_observed(found, tmp_path):
+    W = found.embedding_frame().set_axis(["animal", "food", "tool"][: found.n_components], axis=1)
+    text, data, facts = read(write_report(W, tmp_path / "page.html"))
+    assert (facts["is_observed"], facts["fit"], facts["selection"], data["observed"]) == (False, None, None, "")
+    assert [one["reliability"] for one in facts["dimensions"]] == [None] * found.n_components
+    assert facts["names"]["given"] == list(W.columns)
+    assert json.loads(data["labels"]) == list(found.labels)
+    assert "held-out" not in text.split("<noscript>")[0].split("<main>")[1]
+    assert "factorized" not in text
+
+
+def test_an_embedding_for_the_page_has_no_negative_loadings(found, tmp_path):
+    W = np.array(found.embedding)
+    W[0, 0] = -1e-5
+    with pytest.warns(UserWarning, match="1 of .* slightly negative"):
+        write_report(W, tmp_path / "page.html")
+    with pytest.raises(ParameterError, match="non-negative"):
+        write_report(W - 1, tmp_path / "page.html")
+    with pytest.raises(ParameterError, match=r"similarities.*discover"):
+        write_report(W @ W.T, tmp_path / "page.html")
+
+
+def test_the_command_line_writes_the_page_of_an_embedding(found, tmp_path, capsys):
+    W, names = tmp_path / "W.csv", tmp_path / "names.csv"
+    found.embedding_frame().rename_axis("item").to_csv(W)
+    names.write_text("dimension,name\n2,animal\n", encoding="utf-8")
+    assert main(["report", str(W), "-o", str(tmp_path / "W.html"), "--names", str(names)]) == 0
+    _, data, facts = read(tmp_path / "W.html")
+    assert (facts["is_observed"], facts["names"]["given"][1]) == (False, "animal")
+    assert json.loads(data["labels"]) == list(found.labels)
+    for given, needed in ([], "-o"), (["-o", str(tmp_path / "W.html"), "--lineage"], "--lineage needs a folder"):
+        assert main(["report", str(W), *given]) == 2
+        assert needed in capsys.readouterr().err
+
+
 def test_the_page_asks_for_nothing_from_outside(page):
     text, _, _ = page
     assert not re.search(r'(?:src|href)\s*=\s*["\']?(?:https?:)?//', text)
@@ -521,7 +556,7 @@ def test_what_fails_leaves_nothing_behind(small, tmp_path, monkeypatch):
         ({"path": "a.html", "lineage": 3}, TypeError, "lineage .*int"),
         ({"path": "a.html", "lineage": lineage([np.eye(90)[:, :2], np.eye(90)[:, :3]])}, ValueError, "lineage .*90"),
         ({"path": "a.html", "overwrite": "yes"}, TypeError, "overwrite .*'yes'"),
-        ({"path": "a.html", "found": np.zeros((2, 2))}, TypeError, "found .*ndarray"),
+        ({"path": "a.html", "found": "W.csv"}, TypeError, "found .*str"),
     ],
 )
 def test_bad_arguments_are_refused(small, tmp_path, monkeypatch, arguments, kind, words):

@@ -13,6 +13,7 @@ import pytest
 from report_examples import HOSTILE, made, resampled, sorted_embedding
 
 from simdims import Similarity, compare_embeddings, dimension_test, discover, lineage, simulate
+from simdims.report import write_report
 
 playwright_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 expect = playwright_api.expect
@@ -731,3 +732,14 @@ def test_a_print_has_pictures_of_its_width_with_captions(page):
     assert "Map of the items" in page.evaluate(caption)
     assert page.locator("#methods-text").is_visible()
     assert not page.locator("#copy-methods").is_visible()
+
+
+def test_the_page_of_an_embedding_shows_predicted_similarities_only(found, page, tmp_path):
+    page.goto(write_report(found.embedding_frame(), tmp_path / "page.html").as_uri())
+    for hidden in ("#fit", "#fit-link", "#number", "#number-link", "#reliability-note"):
+        expect(page.locator(hidden)).to_be_hidden()
+    expect(page.locator("#heat-note")).to_contain_text("All similarities are predicted.")
+    assert page.locator(".card .meter-what").all_text_contents() == ["Share"] * found.n_components
+    page.locator(".card-number").first.click()
+    expect(page.locator("#panel svg .axis-name", has_text="Predicted")).to_have_count(1)
+    expect(page.locator("#panel svg .axis-name", has_text="Observed")).to_have_count(0)

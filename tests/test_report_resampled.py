@@ -108,6 +108,15 @@ def test_a_comparison_of_some_items_in_another_order_is_of_this_result(found, tm
     assert sorted(pair["own"] for pair in facts["comparisons"][0]["shared"]) == [0, 1, 2, 3]
 
 
+def test_a_bootstrap_that_changed_a_dimension_is_reported_once(found, tmp_path):
+    changed = np.array(found.embedding)
+    changed[::3, 1] = 0.0
+    sure = resampled(changed, found.labels)
+    with pytest.warns(UserWarning, match="stricter tolerance") as caught:
+        found.report(tmp_path / "page.html", uncertainty=sure)
+    assert len(caught) == 1
+
+
 def test_comparisons_of_other_results_are_refused(found, tmp_path):
     W = sorted_embedding(N_ITEMS, 3, seed=5)
     compared = compare_embeddings(W, W, n_permutations=20, random_state=0)

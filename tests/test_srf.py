@@ -272,7 +272,7 @@ def test_a_new_item_without_a_similarity_is_named():
     ("rows", "error", "words"),
     [
         (np.ones((2, 59)), ValueError, "59 features, but SRF is expecting 60"),
-        (np.where(np.arange(60) == 3, -1.0, 1.0)[None], ValueError, "Negative values in data passed to SRF.transform"),
+        (np.where(np.arange(60) == 3, -1.0, 1.0)[None], ValueError, "S must be non-negative, got 1 negative value"),
         (sparse.csr_array(np.ones((2, 60))), TypeError, "sparse"),
         (np.full((2, 60), 10**400, dtype=object), ValueError, "S must"),
         (np.ones((2, 60)).astype("datetime64[s]"), TypeError, "datetime"),

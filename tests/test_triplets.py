@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simdims import SRF, _answers, _memory
+from simdims.io.raw import read_triplets
 from simdims.triplets import from_triplets
 
 NAMES = ["cat", "dog", "car", "bus", "oak"]
@@ -255,6 +256,33 @@ def test_more_items_than_memory_are_refused_before_they_are_counted(monkeypatch)
     monkeypatch.setattr(_memory, "available_bytes", lambda: 10**9)
     with pytest.raises(MemoryError, match=r"Counting the pairs of 5000001 items would need .* number the items from 0"):
         from_triplets([[0, 1, 5_000_000]])
+
+
+@pytest.mark.parametrize(
+    ("text", "row"),
+    [
+        ("a,b,odd\ncat,dog,cow\ncat,dog,dog\n", 3),
+        ("a,b,odd\n\ncat,dog,cow\n\ncat,dog,dog", 5),  # blank lines are rows of the file
+        ("a b odd\ncat dog dog\n", 2),
+    ],
+)
+def test_errors_in_a_file_name_its_row(text, row, tmp_path):
+    (tmp_path / "t.csv").write_text(text, encoding="utf-8")
+    with pytest.raises(ValueError, match=f"three different items .* in row {row} "):
+        from_triplets(read_triplets(tmp_path / "t.csv", None, None))
+
+
+def test_an_item_that_is_rare_and_nearly_another_one_is_reported():
+    rng = np.random.default_rng(0)
+    names = np.array(["elephant", "giraffe", "zebra", "lion", "tiger"])
+    table = np.array([rng.permutation(names)[:3] for _ in range(60)], dtype=object)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        from_triplets(table)
+    table[7] = ["elehpant", "lion", "zebra"]
+    table[9] = ["hippo", "lion", "zebra"]  # rare, but like no other
+    with pytest.warns(UserWarning, match=r"'elehpant' \(once; 'elephant' is frequent\)\."):
+        from_triplets(table)
 
 
 def test_a_table_with_further_columns_is_refused_by_its_columns():

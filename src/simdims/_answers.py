@@ -30,6 +30,7 @@ from simdims._tables import (
     read_systems,
     report,
     row_name,
+    warn_of_rare_names,
     warn_of_similar_names,
 )
 from simdims.similarity import Similarity, is_frame
@@ -190,6 +191,7 @@ def _text_positions(cells: Cells, names: Names) -> tuple[NDArray[np.intp], tuple
     positions = np.stack(columns, axis=1)
     if names is None:
         warn_of_similar_names(found, "items")
+        warn_of_rare_names(found, np.bincount(positions.ravel(), minlength=len(found)))
         return positions, tuple(found)
     place = {name: position for position, name in enumerate(names)}
     unknown = np.array([name not in place for name in found])

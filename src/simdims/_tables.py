@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,6 +24,12 @@ from simdims._parameters import (
 
 if TYPE_CHECKING:
     import pandas as pd
+
+#: The name of an index that holds the rows of a file, from 1; see `simdims.io.tables.Sheet`.
+FILE_ROW = "row of the file"
+
+#: Items that occur up to twice are rare, and from 10 times on frequent; at most so many rare ones are looked at.
+_RARE, _FREQUENT, _MOST_RARE = 2, 10, 50
 
 logger = logging.getLogger("simdims")
 
@@ -126,6 +133,21 @@ def warn_of_similar_names(names: Sequence[str], what: str) -> None:
         warn(found, "If they are typing errors, correct them.")
 
 
+def warn_of_rare_names(names: Sequence[str], counts: NDArray[np.intp]) -> None:
+    """Warn of items that occur once or twice and are nearly named like a frequent one."""
+    if np.median(counts) < _FREQUENT:
+        return
+    frequent = [name for name, count in zip(names, counts, strict=True) if count >= _FREQUENT]
+    similar = []
+    for place in np.flatnonzero(counts <= _RARE)[:_MOST_RARE]:
+        name, times = names[place], "once" if counts[place] == 1 else f"{counts[place]} times"
+        if close := get_close_matches(name, frequent, 1, cutoff=0.8):
+            similar.append(f"{name!r} ({times}; {close[0]!r} is frequent)")
+    if similar:
+        warn(f"Rare items have nearly the name of a frequent one: {shortlist(similar)}.",
+             "If they are typing errors, correct them.")  # fmt: skip
+
+
 def natural_order(text: str) -> list[tuple[int, str]]:
     """Return a sort key that compares numbers in texts as numbers: P2 before P10."""
     parts = re.split(r"([0-9]+)", text)
@@ -180,7 +202,9 @@ def warn_of_other_measure(column: Hashable | None) -> None:
 
 
 def row_name(row: int, index: Any = None) -> str:
-    """Return a row as named in messages: by its position, from 0, and its name in the index if that differs."""
+    """Return a row as named in messages: by its row in the file, or its position, from 0, and its name in the index."""
+    if getattr(index, "name", None) == FILE_ROW:
+        return f"row {index[row]}"
     name = row if index is None else index[row]
     same = name == row
     if not isinstance(same, bool | np.bool_) or same:  # pandas' NA is neither equal nor different

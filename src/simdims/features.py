@@ -169,10 +169,10 @@ def _clean_features(X: Any) -> tuple[NDArray[np.floating], tuple[str, ...] | Non
     if sparse.issparse(X):
         remedy = "pass X.toarray() or Similarity(X @ X.T, absent='zero')"
         raise ParameterTypeError("X", "must be dense", "a sparse matrix", remedy)
-    index = None
+    index = columns = None
     X = X.to_df() if is_anndata(X) else labelled(X)
     if is_frame(X):
-        index = None if is_default_axis(X.index) else clean_labels(X.index, len(X))
+        index, columns = None if is_default_axis(X.index) else clean_labels(X.index, len(X)), X.columns
         X = _frame_numbers(X)
     features = as_array(X, "X")
     if features.ndim != 2 or 0 in features.shape:
@@ -187,10 +187,13 @@ def _clean_features(X: Any) -> tuple[NDArray[np.floating], tuple[str, ...] | Non
             raise ParameterTypeError("X", "must hold numbers", "an array of other objects") from None
     bad = np.flatnonzero(~np.isfinite(features).all(axis=1))
     if bad.size:
-        name = f"row {bad[0]}" if index is None else f"row {bad[0]} ({index[bad[0]]!r})"
+        place = int(np.argmin(np.isfinite(features[bad[0]])))
+        row = f"row {bad[0] if index is None else repr(index[bad[0]])}"
+        column = place if columns is None else repr(str(columns[place]))
         more = f" and {bad.size - 1} other {plural('row', bad.size - 1)}" if bad.size > 1 else ""
+        what = "a missing value" if np.isnan(features[bad[0], place]) else "infinity"
         remedy = "remove such items, or impute their features"
-        raise ParameterError("X", "must be finite", f"NaN or infinity in {name}{more}", remedy)
+        raise ParameterError("X", "must be finite", f"{what} in {row}, column {column}{more}", remedy)
     return features, index
 
 

@@ -153,9 +153,10 @@ def suggested_names(table: pd.DataFrame, *, numbers: bool = True) -> dict[str, s
     -------
     dict of str to str
         Dimension to suggestion. A prefix up to a colon, as in "category: animal", is removed from property names,
-        unless two properties would then share a name or only a number or "yes" would remain. A numeric property with a
-        negative correlation is preceded by "low". Without correlations, suggestions that several dimensions share are
-        followed by a number from the second on, as in "animal 2", because names must differ.
+        unless two properties would then share a name or only a number, a code such as "A" or "HO", or "yes" would
+        remain. A numeric property with a negative correlation is preceded by "low". Without correlations, suggestions
+        that several dimensions share are followed by a number from the second on, as in "animal 2", because names must
+        differ.
 
     Examples
     --------
@@ -199,7 +200,8 @@ def _told_apart(names: dict[str, str]) -> dict[str, str]:
 def _without_prefix(name: str) -> str:
     """Remove a prefix up to a colon if the rest is meaningful by itself."""
     level = name.rpartition(": ")[2].strip()
-    return level if any(map(str.isalpha, level)) and level.lower() not in ANSWERS else name
+    is_code = level.isascii() and (len(level) == 1 or (level.isupper() and len(level) < 4))
+    return level if any(map(str.isalpha, level)) and not is_code and level.lower() not in ANSWERS else name
 
 
 class Described(NamedTuple):
@@ -312,7 +314,7 @@ def read_properties(properties: Any, n_items: int, items: Names) -> tuple[list[s
     names, values, is_category, skipped = [], [], [], []
     for name in frame.columns:
         column = frame[name]
-        levels = {str(name): _numbers(column, str(name))} if _is_numeric(column) else _levels(column, str(name))
+        levels = {str(name): _numbers(column, str(name))} if _is_numeric(column) else levels_of(column, str(name))
         for level, numbers in levels.items():
             kept, is_01 = numbers[~np.isnan(numbers)], set(np.unique(numbers[~np.isnan(numbers)])) <= {0.0, 1.0}
             rare = is_01 and min(np.sum(kept == 0), np.sum(kept == 1)) < FEWEST
@@ -359,7 +361,7 @@ def _numbers(column: pd.Series, name: str) -> NDArray[np.float64]:
     return numbers
 
 
-def _levels(column: pd.Series, name: str) -> dict[str, NDArray[Any]]:
+def levels_of(column: pd.Series, name: str) -> dict[str, NDArray[Any]]:
     """One 0/1 column per level of a category, missing if the category is."""
     known = column.notna().to_numpy()
     texts = column[known].map(str)

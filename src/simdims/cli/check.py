@@ -24,6 +24,9 @@ _ROLES = (*(name for name in COLUMNS if name not in ("columns", "odd")), "labels
 #: Columns of a list of pairs by position; the value is named after the kind of data.
 _OF_LISTS = ("item1", "item2", "", "weight")
 
+#: Kinds of data whose rows --by can divide into systems, and the largest number of groups that it is suggested for.
+_WITH_SYSTEMS, _MOST_GROUPS = ("triplets", "comparisons", "ratings", "dissimilarity"), 20
+
 #: Up to this many columns with the same use are listed individually.
 _MOST_LISTED = 8
 
@@ -65,8 +68,15 @@ def _columns(read: discover.Read, table: Table) -> list[dict[str, Any]]:
     """Each column of a table with its use and its number of missing cells."""
     uses = _uses(read, table)
     n_read = len(table.numbered)
+    rest = {place: _possible_use(read, table, place) for place in range(table.width) if place not in uses}
     return [
-        {"name": name, "use": uses.get(place), "n_missing": n_read - table.n_given[place], "n_read": n_read}
+        {
+            "name": name,
+            "use": uses.get(place),
+            "could": rest.get(place),
+            "n_missing": n_read - table.n_given[place],
+            "n_read": n_read,
+        }
         for place, name in enumerate(table.columns)
     ]
 
@@ -108,7 +118,8 @@ def _columns_in_words(columns: list[dict[str, Any]], table: Table | None) -> lis
     """Columns and their uses, line by line; many columns with the same use share a line."""
     by_use: dict[str, list[dict[str, Any]]] = {}
     for column in columns:
-        by_use.setdefault(column["use"] or _unused(column["name"]), []).append(column)
+        could = f" ({column['could']})" if column["could"] else ""
+        by_use.setdefault(column["use"] or f"not used{could}", []).append(column)
     sampled = table is not None and bool(columns) and columns[0]["n_read"] < table.n_rows
     beginning = f" in the first {columns[0]['n_read']:,} rows" if sampled else ""
     lines = []
@@ -124,11 +135,21 @@ def _columns_in_words(columns: list[dict[str, Any]], table: Table | None) -> lis
     return ["Columns:", *(f"  {names:<{width}}  {use}" for names, use in lines)] if lines else []
 
 
-def _unused(name: str) -> str:
-    """How a column without a use is described; one of people has an option that uses it."""
+def _possible_use(read: discover.Read, table: Table, place: int) -> str | None:
+    """What --by could do with a column without a use: keep people or groups apart, or describe people."""
     from simdims.io.sniffing import PEOPLE
 
-    return "not used (--by keeps people apart)" if PEOPLE.fullmatch(name.strip().lower()) else "not used"
+    name, cells = table.columns[place], table.column(place)
+    if PEOPLE.fullmatch(name.strip().lower()):
+        return "--by keeps people apart"
+    if read.kind not in _WITH_SYSTEMS or read.options.by is not None:
+        return None
+    for other, person in enumerate(table.columns):
+        people = table.column(other)
+        if PEOPLE.fullmatch(person.strip().lower()) and len({*people}) == len({*zip(people, cells, strict=True)}):
+            return f"describes people: --by {person} keeps it for `simdims weights`"
+    has_groups = not table.has_numbers(place) and 1 < len({*cells}) <= _MOST_GROUPS
+    return f"--by {name} keeps its groups apart" if has_groups else None
 
 
 def _coverage(S: Similarity | SimilaritySet) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -166,10 +166,11 @@ def read_data(options: argparse.Namespace) -> Read:
     said = _said(options) or systems.kind_of_list(options.source, options.by, how)
     found = guess(options.source, how, options.header, _given(options, sources.COLUMNS), said)
     kind = found.kind
-    _refuse_others(options, kind)
+    is_open = kind == "matrix" and not said  # similarities or dissimilarities, to which --by applies
+    _refuse_others(options, kind, {"by"} if is_open else set())
     values = {**options.own[kind], **found.options, **_given(options, options.own[kind])}
     settled = argparse.Namespace(**{**vars(options), **values})
-    if kind == "matrix" and not said:
+    if is_open:
         return _read_matrix(settled, found.why)._replace(table=found.table)
     _say_read(options.source, found.why, guessed=not said)
     if kind == "matrix":
@@ -178,7 +179,7 @@ def read_data(options: argparse.Namespace) -> Read:
         raise UsageError("--as ratings needs the columns: pass --item1, --item2 and --rating.")
     S: Any = sources.SOURCES[kind].build(settled)
     shared.say_scale(S if options.by is None else next(iter(S)))  # all systems have the same scale
-    _say_averaged(S)
+    _say_averaged(S, getattr(settled, "participant", None))
     return Read(S, kind, found.why, found.table, settled)
 
 
@@ -195,10 +196,10 @@ def _given(options: argparse.Namespace, names: Iterable[str]) -> dict[str, Any]:
     return {name: value for name in names if (value := getattr(options, name)) is not None}
 
 
-def _refuse_others(options: argparse.Namespace, kind: str) -> None:
-    """Refuse options that apply only to other data."""
+def _refuse_others(options: argparse.Namespace, kind: str, kept: Collection[str] = ()) -> None:
+    """Refuse options that apply only to other data, except those `kept`."""
     everything = {*_SHARED, *(name for own in options.own.values() for name in own)}
-    others = sorted(name for name in _given(options, everything) if name not in _options_of(options, kind))
+    others = sorted(name for name in _given(options, everything) if name not in {*_options_of(options, kind), *kept})
     if others:
         flag = option_of(options.command, others[0])
         *most, last = (f"--as {one}" for one in sources.KINDS if others[0] in _options_of(options, one))
@@ -228,6 +229,7 @@ def _read_matrix(options: argparse.Namespace, why: str) -> Read:
             raise
     signs = None if S.factors is not None else signs_of_dissimilarity(S.values, S.weights, S.info)
     if not signs:
+        _refuse_others(options, "matrix")
         _say_read(options.source, why)
         if S.factors is None and is_undecided(S.values, S.weights, S.info):
             say(
@@ -247,10 +249,10 @@ def _read_matrix(options: argparse.Namespace, why: str) -> Read:
     return Read(converted, "dissimilarity", why, None, settled)
 
 
-def _say_averaged(S: Similarity | SimilaritySet) -> None:
+def _say_averaged(S: Similarity | SimilaritySet, people: str | None = None) -> None:
     n_matrices = getattr(S, "info", {}).get("n_people", 1)
     if isinstance(n_matrices, int) and n_matrices > 1:
-        say(f"Averaged {n_matrices} matrices. Pass --as dissimilarity --by person to keep them apart.")
+        say(f"Averaged {n_matrices} matrices. Pass --by {people or 'person'} to keep them apart.")
 
 
 def run(S: Similarity | SimilaritySet, options: argparse.Namespace) -> Discovery:

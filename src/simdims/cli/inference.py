@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from simdims._parameters import shortlist
+from simdims._parameters import ParameterError, shortlist
 from simdims.cli import options as shared
 from simdims.cli.options import Findings
 from simdims.cli.outputs import write_result
@@ -41,7 +41,8 @@ def add(commands: Any) -> None:
 
 
 def _add_hypotheses(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("hypotheses", metavar="PROPERTIES", type=Path, help="one row per item, one column per property")
+    properties = "one row per item, one column per property: numbers, or words for categories"
+    parser.add_argument("hypotheses", metavar="PROPERTIES", type=Path, help=properties)
     shared.add_label_column(parser, "PROPERTIES")
     nuisance = "nuisance columns of PROPERTIES, controlled for when the others are tested"
     parser.add_argument("--nuisance", nargs="+", metavar="COLUMN", help=nuisance)
@@ -84,15 +85,51 @@ def _rsa(options: argparse.Namespace) -> Findings:
     return tests_found(options, tests, seed)
 
 
+def read_properties(options: argparse.Namespace, path: Path) -> Any:
+    """A table of properties, in which a category of several words may be a column."""
+    from simdims.io import raw
+
+    return raw.read_features(path, options.labels, None, shared.table_reading(options), "label_column", categories=True)
+
+
+def with_levels(table: Any) -> Any:
+    """The properties with one 0/1 column for each level of a category, without rare levels."""
+    import pandas as pd
+
+    from simdims.naming import FEWEST, levels_of
+
+    words = (
+        [] if not isinstance(table, pd.DataFrame) else [name for name in table if table[name].dtype.kind not in "biuf"]
+    )
+    if not words:
+        return table
+    columns: list[pd.Series | pd.DataFrame] = []
+    for name in table:
+        if name not in words:
+            columns.append(table[name])
+            continue
+        try:
+            levels = levels_of(table[name], str(name))
+        except ParameterError as error:
+            remedy = "if it names the items, pass its name as {label_column}; otherwise remove it"
+            raise ParameterError("hypotheses", error.rule, error.got, remedy) from None
+        if not levels:
+            got = f"none in {str(name)!r}"
+            raise ParameterError("hypotheses", f"must have categories with at least {FEWEST} items", got)
+        n_rare = table[name].nunique() - len(levels)
+        rare = f"; left out {n_rare} with fewer" if n_rare else ""
+        say(f"Column {str(name)!r} is a category: {len(levels)} levels with {FEWEST} or more items{rare}.")
+        columns.append(pd.DataFrame(levels, index=table.index))
+    return pd.concat(columns, axis=1)
+
+
 def _properties(options: argparse.Namespace) -> dict[str, Any]:
     """The hypotheses and, if any, the nuisance columns."""
     import pandas as pd
 
-    from simdims.io import raw
-
-    table = raw.read_features(options.hypotheses, options.labels, None, shared.table_reading(options))
+    table = read_properties(options, options.hypotheses)
     if options.nuisance is None:
-        return {"hypotheses": table}
+        return {"hypotheses": with_levels(table)}
     columns = [str(name) for name in table.columns] if isinstance(table, pd.DataFrame) else []
     if missing := [name for name in options.nuisance if name not in columns]:
         has = f"it has {shortlist([repr(name) for name in columns])}" if columns else "its columns have no names"
@@ -101,7 +138,7 @@ def _properties(options: argparse.Namespace) -> dict[str, Any]:
     tested = [name for name in columns if name not in options.nuisance]
     if not tested:
         raise ValueError("--nuisance must leave columns of PROPERTIES to test, got all of them.")
-    return {"hypotheses": table[tested], "nuisance": table[options.nuisance]}
+    return {"hypotheses": with_levels(table[tested]), "nuisance": with_levels(table[options.nuisance])}
 
 
 def tests_found(options: argparse.Namespace, tests: HypothesisTests, seed: int) -> Findings:

@@ -10,6 +10,7 @@ from simdims._parameters import ParameterError, plural
 from simdims.cli import options as shared
 from simdims.cli.options import Findings
 from simdims.cli.outputs import write_result
+from simdims.cli.terminal import say
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -56,7 +57,7 @@ def _encode(options: argparse.Namespace) -> Findings:
     from simdims.encoder import DimensionEncoder
 
     W, X = shared.read_embedding(options), _table(options, options.features)
-    known, new = _split(W, X) if options.new is None else (X, _table(options, options.new))
+    known, new = _split(W, X) if options.new is None else (X, _in_order(_table(options, options.new), X))
     if options.out is not None and not len(new):
         lack = "FEATURES has no items that EMBEDDING does not have"
         raise ValueError(f"{lack}: add new items, or a file of them as --new.")
@@ -112,6 +113,15 @@ def _table(options: argparse.Namespace, path: Path) -> pd.DataFrame:
     table = raw.read_features(path, options.labels, None, shared.table_reading(options))
     frame = table if isinstance(table, pd.DataFrame) else pd.DataFrame(table)
     return frame.set_axis([str(name) for name in frame.columns], axis=1)
+
+
+def _in_order(new: pd.DataFrame, X: pd.DataFrame) -> pd.DataFrame:
+    """The features of --new in the order of FEATURES, if they are the same."""
+    names, wanted = list(new.columns), list(X.columns)
+    if names == wanted or sorted(names) != sorted(wanted) or len({*names}) < len(names):
+        return new
+    say("The columns of --new are in another order than those of FEATURES and were matched by name.")
+    return new[wanted]
 
 
 def _split(W: Any, X: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:

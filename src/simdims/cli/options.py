@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from simdims.cli.outputs import check_target, check_writable
 from simdims.cli.spelling import option_of
-from simdims.cli.terminal import say
+from simdims.cli.terminal import LoggedProgress, is_terminal, say
 
 if TYPE_CHECKING:
     from simdims.io.tables import Reading
@@ -280,7 +280,7 @@ def add_rated_pairs(parser: Any) -> None:
 def add_running(parser: argparse.ArgumentParser, *, seed: int | None = None, jobs: int | None = None) -> None:
     add_seed(parser, seed)
     add_jobs(parser, jobs)
-    parser.add_argument("--quiet", action="store_true", help="show no progress bar")
+    parser.add_argument("--quiet", action="store_true", help="show no progress")
 
 
 def add_jobs(parser: argparse.ArgumentParser, jobs: int | None = None) -> None:
@@ -302,8 +302,12 @@ def settled_seed(options: argparse.Namespace) -> int:
 
 
 def arguments(options: argparse.Namespace, *names: str) -> dict[str, Any]:
-    """Keyword arguments for the library, from options stored under the same names; `progress` follows from --quiet."""
-    given = {**vars(options), "progress": False if getattr(options, "quiet", False) else None}
+    """Keyword arguments for the library, from options stored under the same names.
+
+    `progress` is a bar on a terminal, lines in a log file, and nothing with --quiet.
+    """
+    progress = None if is_terminal() else LoggedProgress()
+    given = {**vars(options), "progress": False if getattr(options, "quiet", False) else progress}
     return {name: given[name] for name in names}
 
 

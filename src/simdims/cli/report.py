@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from simdims._dependencies import library
 from simdims._parameters import shortlist
 from simdims.cli import options as shared
+from simdims.cli.inference import read_properties, with_levels
 from simdims.cli.options import Findings, UsageError
 from simdims.cli.outputs import FIGURES, check_writable, write_figure
 from simdims.cli.spelling import option_of
@@ -47,19 +48,20 @@ _N_PERMUTATIONS = 1000
 
 
 def add(commands: Any) -> None:
-    summary = "write an interactive page of a discover result: one HTML file that needs no network"
+    summary = "write an interactive page of a discover result or an embedding: one HTML file that needs no network"
     example = "simdims report animals --images pictures --tests properties.csv --labels name"
     parser = shared.add_command(commands, "report", _report, summary=summary, example=example)
-    shared.add_folder(parser)
-    out = "output file: .html (default: report.html in FOLDER)"
+    shared.add_folder(parser, "RESULT", ", or a file with an embedding, one row per item")
+    shared.add_key(parser, "embedding")
+    out = "output file: .html (default: report.html in the folder RESULT)"
     parser.add_argument("-o", "--out", type=Path, metavar="FILE", help=out)
     add_look(parser)
     _add_tests(parser, " for --tests, --lineage and --compare")
     suggestions = "names of dimensions to suggest to the reader: a .csv file written by `simdims label`"
     parser.add_argument("--suggestions", type=Path, metavar="NAMES", help=suggestions)
     names = (
-        "name the dimensions, here and in FOLDER: a file that the page saved (.json or .csv), or a table with "
-        "columns dimension and name"
+        "name the dimensions, on the page and in the folder RESULT: a file that the page saved (.json or .csv), or a "
+        "table with columns dimension and name"
     )
     parser.add_argument("--names", type=Path, metavar="FILE", help=names)
     lineage = (
@@ -71,7 +73,9 @@ def add(commands: Any) -> None:
     parser.add_argument("--uncertainty", type=Path, metavar="FILE", help=uncertainty)
     compare = "show the dimensions shared with other embeddings: files, or folders written by `simdims discover`"
     parser.add_argument("--compare", type=Path, nargs="+", metavar="OTHER", help=compare)
-    parser.add_argument("--item", metavar="COLUMN", help="the column of OTHER with the labels (default: item)")
+    item = "the column of OTHER, or of the file RESULT, with the labels (default: item)"
+    parser.add_argument("--item", metavar="COLUMN", help=item)
+    shared.add_label_file(parser)
     parser.add_argument("--overwrite", action="store_true", help="replace FILE even if it is not an earlier report")
     _add_plot(commands)
 
@@ -140,14 +144,24 @@ def _report(options: argparse.Namespace) -> Findings:
     from simdims.report import writer
 
     is_random = _check_idle(options)
+    is_file = options.folder.is_file()
+    if not options.folder.exists():
+        raise FileNotFoundError(f"No such file or folder: {str(options.folder)!r}.")
+    if is_file:
+        shared.refuse(options, ("lineage", "uncertainty"), "needs a folder written by `simdims discover`, got a file")
+        if options.out is None:
+            raise UsageError("The page of a file needs a name: pass -o FILE.html.")
+    else:
+        shared.refuse(options, ("key", "label_file"), "only applies to a file with an embedding")
     target = options.folder / "report.html" if options.out is None else options.out
     if options.out is not None:
         writer.check_target(target, options.overwrite)
         check_writable(target)
-    found = Discovery.load(options.folder)
+    found: Discovery = _given(options) if is_file else Discovery.load(options.folder)
     if options.names is not None:
-        storage.check_folder(options.folder)
-        check_writable(options.folder)
+        if not is_file:
+            storage.check_folder(options.folder)
+            check_writable(options.folder)
         found = found.rename(options.names)
     if options.out is None:
         check_writable(target)
@@ -162,7 +176,7 @@ def _report(options: argparse.Namespace) -> Findings:
     shown = {"images": images, "tests": tests, "suggestions": suggested, "lineage": tree, "title": options.title}
     path = found.report(target, overwrite=options.overwrite, uncertainty=sure, comparison=compared, **shown)
     told = [one.summary() for one in (tests, tree, sure, *(compared or {}).values()) if one is not None]
-    if options.names is not None:
+    if options.names is not None and not is_file:
         storage.save(found, options.folder, same_run=True)
         told.append(f"Saved the names of the dimensions in {options.folder}")
     values = {
@@ -186,10 +200,21 @@ def _check_idle(options: argparse.Namespace) -> bool:
             also = ", --lineage or --compare" if name == "random_state" and len(drawn) > 1 else ""
             raise UsageError(f"{option_of(options.command, name)} only applies with --tests{also}.")
     if getattr(options, "item", None) is not None and (
-        options.compare is None or all(path.is_dir() for path in options.compare)
+        all(path.is_dir() for path in (options.folder, *(options.compare or ())))
     ):
-        raise UsageError("--item only applies with --compare and a file.")
+        raise UsageError("--item only applies to files, as RESULT or with --compare.")
     return is_random
+
+
+def _given(options: argparse.Namespace) -> Discovery:
+    """The embedding of a file."""
+    from simdims import io
+    from simdims.report.given import given_embedding
+
+    (reading,) = readings(options, [options.folder])
+    W, labels = shared.read_embedding(reading), shared.read_labels(options)
+    with io.named_in_errors(options.folder):
+        return given_embedding(W, labels)
 
 
 def _compared(options: argparse.Namespace, found: Discovery, seed: int) -> dict[str, EmbeddingComparison]:
@@ -198,16 +223,15 @@ def _compared(options: argparse.Namespace, found: Discovery, seed: int) -> dict[
     names = stems if len({*stems}) == len(stems) else [str(path) for path in options.compare]
     given = argparse.Namespace(command=options.command, item=options.item, key=None)
     return {
-        name: compare_with(reading, found, found.mean_similarity, seed)
+        name: compare_with(reading, found, None if options.folder.is_file() else found.mean_similarity, seed)
         for name, reading in zip(names, readings(given, options.compare), strict=True)
     }
 
 
 def _tests(options: argparse.Namespace, found: Discovery, seed: int) -> HypothesisTests:
     from simdims.inference import dimension_test
-    from simdims.io import raw
 
-    table = raw.read_features(options.tests, options.labels, None, shared.table_reading(options))
+    table = with_levels(read_properties(options, options.tests))
     n = _N_PERMUTATIONS if options.n_permutations is None else options.n_permutations
     matching = options.matching or "auto"
     return dimension_test(found, table, matching=matching, n_permutations=n, random_state=seed)

@@ -40,7 +40,7 @@ _SWEEPS_OF_JOINT_FOLD, _SWEEPS_OF_JOINT_RUN, _SWEEPS_OF_CHOICE = 40, 80, 250
 _SWEEPS_OF_TRIAL = 3
 
 #: Seconds for which trials are repeated.
-_TRIALS = 0.02
+_TRIALS = 0.1
 
 #: Seconds to draw and score a fit, and for all that follows the fits.
 _AROUND_FIT, _AFTERWARDS = 0.004, 0.5

@@ -32,11 +32,11 @@ _PREDICTED = {
 #: Numbers of answers in `info`, which are added up over systems.
 _COUNTED = ("n_triplets", "n_comparisons")
 
-_REFERENCES = (
+_SRF = (
     "[SRF] F. P. Mahner, K. C. Lam, F. Pereira and M. N. Hebart (2026). Revealing the core dimensions underlying "
-    "representations in brains, behavior and AI. arXiv:2605.26921.\n"
-    "[simdims] The simdims developers. simdims {version}: the dimensions behind similarities."
+    "representations in brains, behavior and AI. arXiv:2605.26921."
 )
+SIMDIMS = "[simdims] The simdims developers. simdims {version}: the dimensions behind similarities."
 
 
 def methods_text(found: Discovery, tests: HypothesisTests | None = None, uncertainty: Bootstrap | None = None) -> str:
@@ -59,10 +59,10 @@ def methods_text(found: Discovery, tests: HypothesisTests | None = None, uncerta
         *(() if uncertainty is None else [uncertainty.methods_text()]),
         *_quality(found),
         *_names(found),
-        *(() if tests is None else _tests(tests)),
+        *(() if tests is None else describe_tests(tests)),
         *([] if found.seed is None else [f"The random seed was {found.seed}."]),
     ]
-    return " ".join(sentences) + "\n\n" + _REFERENCES.format(version=version)
+    return " ".join(sentences) + f"\n\n{_SRF}\n{SIMDIMS.format(version=version)}"
 
 
 def _verdict(held: HeldOut) -> str:
@@ -369,7 +369,8 @@ def _names(found: Discovery) -> list[str]:
     return [f"Dimensions, numbered by their share of the reconstruction, were named by us: {listed}."]
 
 
-def _tests(tests: HypothesisTests) -> list[str]:
+def describe_tests(tests: HypothesisTests) -> list[str]:
+    """Sentences on how hypotheses were tested, and how many were significant."""
     n = len(tests.hypotheses)
     n_permutations = len(tests.null_distribution)
     kind = {

@@ -58,12 +58,13 @@ def clean_embedding(embedding: Any, name: str = "embedding") -> tuple[Table, Ite
     return table, Items(n_items, table.rows, name)
 
 
-def clean_vectors(hypotheses: Any, items: Items, noun: str = "hypothesis") -> Hypotheses:
+def clean_vectors(hypotheses: Any, items: Items, noun: str = "hypothesis", *, or_matrices: bool = False) -> Hypotheses:
     """Return hypotheses with one value per item, in the items' order; those without names are numbered."""
     if isinstance(hypotheses, Mapping):
         hypotheses = _side_by_side(hypotheses, items)
     table = _read_table(hypotheses, "hypotheses", noun)
     values = in_order_of(items, table, "hypotheses")
+    _refuse_one_matrix(hypotheses, values, or_matrices)
     # A column is constant if it varies by no more than rounding error.
     constant = np.ptp(values, axis=0) <= 1e-12 * np.abs(values).max(axis=0)
     if constant.any():
@@ -77,9 +78,7 @@ def clean_hypotheses(hypotheses: Any, items: Items, noun: str = "hypothesis") ->
     """Return hypotheses with one value per item or, if matrices are given, one per pair."""
     matrices = _as_matrices(hypotheses, noun)
     if matrices is None:
-        columns = clean_vectors(hypotheses, items, noun)
-        _refuse_one_matrix(hypotheses, columns.vectors)
-        return columns
+        return clean_vectors(hypotheses, items, noun, or_matrices=True)
     names = _distinct(tuple(map(str, matrices)), "the names of hypotheses")
     cleaned = [_clean_matrix(matrix, name, items) for name, matrix in zip(names, matrices.values(), strict=True)]
     return Hypotheses(names, np.empty((items.number, 0)), tuple(cleaned))
@@ -105,15 +104,17 @@ def _side_by_side(hypotheses: Mapping[Any, Any], items: Items) -> Any:
     return pd.DataFrame(columns, index=indices[0] if indices else None)
 
 
-def _refuse_one_matrix(hypotheses: Any, X: NDArray[np.float64]) -> None:
+def _refuse_one_matrix(hypotheses: Any, X: NDArray[np.float64], or_matrices: bool) -> None:
     """Refuse a square table that is probably one model of pairs rather than columns of item values."""
-    if len(X) != X.shape[1]:
+    if len(X) != X.shape[1] or np.array_equal(X, np.diag(np.diag(X))):
         return
     same_names = is_frame(hypotheses) and set(map(str, hypotheses.index)) == set(map(str, hypotheses.columns))
     if np.array_equal(X, X.T) or (same_names and not is_default_axis(hypotheses.index)):
-        rule = "must be columns with one value per item, or model matrices in a list or a mapping"
+        rule = "must be columns with one value per item"
+        rule += ", or model matrices in a list or a mapping" if or_matrices else ""
+        remedy = "pass a list that contains it" if or_matrices else "for models of pairs, use {rsa_test()}"
         got = f"one matrix of shape {X.shape} that looks like a model of pairs"
-        raise ParameterError("hypotheses", rule, got, "pass a list that contains it")
+        raise ParameterError("hypotheses", rule, got, remedy)
 
 
 def _read_table(x: Any, name: str, noun: str) -> Table:

@@ -25,16 +25,23 @@ if TYPE_CHECKING:
 
 
 def read_features(
-    path: Path, labels: str | None, header: bool | None = None, how: Reading = PLAIN, namer: str = "labels"
+    path: Path,
+    labels: str | None,
+    header: bool | None = None,
+    how: Reading = PLAIN,
+    namer: str = "labels",
+    *,
+    categories: bool = False,
 ) -> Any:
     """Return the rows of features in a file, as a DataFrame whose index names the items if the file does.
 
     `labels` is the column that names the items, and `namer` the argument that it came from. `header` says whether the
-    first row of a text file names the columns; None detects it.
+    first row of a text file names the columns; None detects it. With `categories`, columns of words are kept as text.
     """
     with _opened(path, (".npy", *io.NAMED_ARRAYS, *io.TABLES), how) as suffix:
         if suffix in io.TABLES:
-            return _as_features(read_sheet(path, header, [] if labels is None else [labels], how), labels, namer)
+            sheet = read_sheet(path, header, [] if labels is None else [labels], how)
+            return _as_features(sheet, labels, namer, categories)
         _refuse_option(namer, labels, io.TABLES, suffix)
         if suffix == ".npy":
             return read_npy(path).values
@@ -73,7 +80,7 @@ def read_triplets(
             _refuse_option("columns", columns, io.TABLES, ".npy")
             _refuse_option("by", by, io.TABLES, ".npy")
             return read_npy(path).values
-        sheet = read_sheet(path, header, None, how)
+        sheet = read_sheet(path, header, None, how).with_rows()
         for name, column in [*(("columns", column) for column in columns or ()), *([] if by is None else [("by", by)])]:
             _require_column(name, column, sheet.frame)
         if by is None:
@@ -88,7 +95,7 @@ def read_triplets(
 def read_comparisons(path: Path, columns: Sequence[str], how: Reading = PLAIN) -> pd.DataFrame:
     """Return a table of comparisons, whose `columns` hold the head, the winner and the loser."""
     with _opened(path, io.TABLES, how):
-        sheet = read_sheet(path, True, None, how)
+        sheet = read_sheet(path, True, None, how).with_rows()
         items = [column for column in dict.fromkeys(columns) if list(sheet.frame.columns).count(column) == 1]
         if len(items) < len(columns):
             return sheet.frame  # refused later, when the columns are needed
@@ -115,7 +122,7 @@ def _numbered_triplets(sheet: Sheet) -> pd.DataFrame:
 def read_trials(path: Path, names: Sequence[str], number: str | None = None, how: Reading = PLAIN) -> pd.DataFrame:
     """Return a table with the columns `names` as text, even if it is "NA" or a number, and `number` as numbers."""
     with _opened(path, io.TABLES, how):
-        sheet = read_sheet(path, True, names, how)
+        sheet = read_sheet(path, True, names, how).with_rows()
         if number is None or list(sheet.frame.columns).count(number) != 1 or number in names:
             return sheet.frame
         return sheet.frame.assign(**{number: sheet.numbers(number)})
@@ -213,7 +220,7 @@ def _labelled(values: Any, index: Sequence[str] | None, columns: Sequence[str] |
     return pd.DataFrame(values, index=list(index), columns=None if columns is None else list(columns))
 
 
-def _as_features(sheet: Sheet, labels: str | None, namer: str) -> pd.DataFrame:
+def _as_features(sheet: Sheet, labels: str | None, namer: str, categories: bool) -> pd.DataFrame:
     frame = sheet.frame
     if labels is not None:
         _require_column(namer, labels, frame)
@@ -222,16 +229,22 @@ def _as_features(sheet: Sheet, labels: str | None, namer: str) -> pd.DataFrame:
             try:
                 frame[column] = sheet.numbers(column)
             except ParameterError as error:
-                remedy = f"{error.remedy}{_advice(frame[column], labels, namer)}"
+                are_words = _are_words(frame[column])
+                if are_words and categories:
+                    continue
+                remedy = f"{error.remedy}{_advice(labels, namer) if are_words else ''}"
                 raise ParameterError(error.name, error.rule, error.got, remedy) from None
     return frame if labels is None else frame.set_index(labels)
 
 
-def _advice(cells: pd.Series, labels: str | None, namer: str) -> str:
-    """Advice for a text column among features."""
-    n_words = sum(cell_value(cell) is None and not resembles_number(str(cell)) for cell in cells)
-    if 2 * n_words < len(cells):
-        return ""
+def _are_words(cells: pd.Series) -> bool:
+    """Whether a text column holds words rather than numbers with a few mistakes."""
+    n_words = sum(cell_value(cell) is None and not resembles_number(str(cell)) for cell in cells.dropna())
+    return 2 * n_words >= cells.count() > 0
+
+
+def _advice(labels: str | None, namer: str) -> str:
+    """Advice for a column of words among features."""
     if labels is None:
         return f". If it names the items, pass its name as {{{namer}}}"
     return ". If it is categorical, use one 0/1 column per category, or remove it"

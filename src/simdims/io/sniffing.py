@@ -19,7 +19,7 @@ from scipy import sparse
 
 from simdims import io
 from simdims._cells import number
-from simdims._parameters import ParameterError, plural
+from simdims._parameters import ParameterError, Spelling, in_python, plural, spelled
 from simdims._tables import what_else
 from simdims.io.arrays import has_pairs, read_named_arrays, read_npy, reading
 from simdims.io.native import load_npz
@@ -61,6 +61,19 @@ class Guess(NamedTuple):
     options: dict[str, Any]
     why: str
     table: Table | None = None
+
+
+class AmbiguousError(ParameterError):
+    """A file that could contain several kinds of data: what was found, and the options that tell which."""
+
+    def __init__(self, got: str, remedy: str) -> None:
+        super().__init__("kind", "must be given", got, remedy)
+        self.args = (got, remedy)  # for pickling
+
+    def sentence(self, name: str, spelling: Spelling = in_python, *, shows_none: bool = True) -> str:
+        """The sentence, with arguments written as the reader has to type them."""
+        file = "this file" if self.file is None else repr(self.file)
+        return f"Cannot tell what {file} contains: {self.got}. Use {spelled(str(self.remedy), spelling)}."
 
 
 def guess(
@@ -535,13 +548,11 @@ def _which_column(role: str, table: Table, places: Sequence[int], remedy: str) -
     return ParameterError(role, "must be given where several columns could be meant", listed, remedy)
 
 
-def _not_symmetric(n: int) -> ParameterError:
+def _not_symmetric(n: int) -> AmbiguousError:
     got = f"{n} rows and {n} columns that are not symmetric"
-    remedy = "pass {kind=features}, or {symmetrize=mean} for similarities whose two sides differ"
-    return ParameterError("kind", "must be given where a file could hold features or similarities", got, remedy)
+    return AmbiguousError(got, "{kind=features}, or {symmetrize=mean} for similarities whose two sides differ")
 
 
-def _undecided(what: str) -> ParameterError:
+def _undecided(what: str) -> AmbiguousError:
     *ways, last = (f"{{kind={kind}}}" for kind in KINDS)
-    remedy = f"pass {', '.join(ways)} or {last}"
-    return ParameterError("kind", "must be given where it is unclear what a file contains", what, remedy)
+    return AmbiguousError(what, f"{', '.join(ways)} or {last}")

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from simdims._cells import DECIMAL_COMMA, MISSING_SPELLINGS, could_be_thousands, is_missing, number, resembles_number
 from simdims._parameters import ParameterError
-from simdims._tables import not_numbers, read_numbers
+from simdims._tables import FILE_ROW, not_numbers, read_numbers
 from simdims.io.arrays import reading
 from simdims.io.frames import FRAMES, read_frame
 from simdims.io.sheets import SHEETS, Rows, read_cells
@@ -413,6 +413,20 @@ class Sheet(NamedTuple):
         reader.finish()
         return read_numbers(self.frame.assign(**{column: values}), column, self.row)
 
+    def with_rows(self) -> Sheet:
+        """The sheet with the rows of the file as the index of its frame, for messages."""
+        import pandas as pd
+
+        if self.dialect is None or self.frame.index.name is not None or not isinstance(self.frame.index, pd.RangeIndex):
+            return self
+        first, n = self.n_above + 1, len(self.frame)
+        index: pd.Index = pd.RangeIndex(first, first + n)
+        if (
+            self.dialect.cells is not None or _n_lines(self.path) != self.n_above + n
+        ):  # blank lines, or cells with breaks
+            index = pd.Index([number for number, _ in rows(self.path, self.dialect)][self.n_above :][:n])
+        return self._replace(frame=self.frame.set_axis(index.rename(FILE_ROW)))
+
     def row(self, place: int) -> str:
         """A row number in the file: from 1, counting header and blank lines."""
         assert self.dialect is not None
@@ -464,6 +478,15 @@ def read_sheet(path: Path, header: bool | None, names: Sequence[str] | None, how
         frame = frame.set_index(frame.columns[0])
     is_counted = frame.index.astype(str).equals(pd.Index([str(place) for place in range(len(frame))]))
     return Sheet(frame.reset_index(drop=True) if is_counted else frame, path, dialect, 1)
+
+
+def _n_lines(path: Path) -> int:
+    """The number of lines of a file."""
+    n_lines, last = 0, b"\n"
+    with path.open("rb") as file:
+        while block := file.read(2**20):
+            n_lines, last = n_lines + block.count(b"\n"), block[-1:]
+    return n_lines + (last not in b"\n\0")
 
 
 def _as_csv(cells: Rows) -> io.StringIO:

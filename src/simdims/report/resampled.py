@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simdims._parameters import ParameterError, ParameterTypeError, shown
-from simdims.discovery.result import Discovery, check_resampled
+from simdims.discovery.result import Discovery
 from simdims.inference import EmbeddingComparison
 from simdims.plots._sources import Loadings, given_names
 from simdims.report.data import rounded
@@ -23,10 +23,9 @@ _N_ITEMS = 3
 
 
 def uncertainty_facts(found: Discovery, sure: Bootstrap | None, tops: list[NDArray[np.intp]]) -> dict[str, Any] | None:
-    """Per dimension, how often it came back, and intervals of its share and of the loadings of its top items."""
+    """How often each dimension came back, and intervals of its share and of its top items; `sure` has been checked."""
     if sure is None:
         return None
-    check_resampled(found, sure)
     shares, loadings = sure.interval("shares"), sure.interval("loadings")
     dimensions = [
         {

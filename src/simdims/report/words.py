@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import sparse
 
+from simdims import __version__
 from simdims._journal import fingerprint
 from simdims.consensus.result import LOW, low_values
 from simdims.discovery.result import Discovery
 from simdims.inference import HypothesisTests
+from simdims.report.given import GivenEmbedding, counted
 from simdims.selection.comparison import MODELS
 from simdims.similarity import Similarity
 from simdims.systems import SimilaritySet
@@ -48,7 +50,9 @@ def paragraphs(
     found: Discovery, tests: HypothesisTests | None = None, uncertainty: Bootstrap | None = None
 ) -> list[str]:
     """Summarise the result, its resamples and the tests."""
-    texts = [_fit(found), _number(found), _stability(found)]
+    texts = (
+        [_fit(found), _number(found), _stability(found)] if not isinstance(found, GivenEmbedding) else [_given(found)]
+    )
     texts += [] if uncertainty is None else [_resampled(uncertainty)]
     if found.systems is not None:
         texts.insert(1, found.systems.verdict())
@@ -78,7 +82,8 @@ def figures(found: Discovery) -> list[tuple[str, str]]:
         shown.append((f"{found.metrics['explained_variance']:.3f}", "in-sample R2"))
     if "link_auc" in found.metrics:
         shown.append((f"{found.metrics['link_auc']:.2f}", "in-sample AUC of linked against other pairs"))
-    shown.append((f"{found.consensus.mean_reliability:.2f}", "mean reliability across random starts"))
+    if not np.isnan(found.consensus.mean_reliability):
+        shown.append((f"{found.consensus.mean_reliability:.2f}", "mean reliability across random starts"))
     if found.similarity.density < 1:
         shown.append((percent(found.similarity.density), "of the pairs observed"))
     return shown
@@ -86,6 +91,12 @@ def figures(found: Discovery) -> list[tuple[str, str]]:
 
 def provenance(found: Discovery) -> list[tuple[str, str]]:
     """Names and values that identify the result."""
+    if isinstance(found, GivenEmbedding):
+        return [
+            ("Data", f"a given embedding: {counted(found)}"),
+            ("Checksum of the embedding (SHA-256)", fingerprint(found.embedding)),
+            ("Software", f"simdims {__version__}"),
+        ]
     settings, versions = found.settings, found.settings.get("versions", {})
     data = settings.get("data", {})
     chosen = [f"{said} {_short(settings[name])}" for name, said in _SETTINGS.items() if settings.get(name) is not None]
@@ -116,6 +127,13 @@ def checksum(similarity: Similarity | SimilaritySet) -> str:
         digest.update(fingerprint(*arrays, np.float64(one.absent_weight or 0.0)).encode())
         digest.update("\0".join(one.labels or ()).encode("utf-8", errors="surrogatepass"))
     return digest.hexdigest()
+
+
+def _given(found: GivenEmbedding) -> str:
+    return (
+        f"This page shows {counted(found)} that were given without observed similarities. All similarities on it are "
+        "predicted: sums over dimensions of the products of two items' loadings."
+    )
 
 
 def _fit(found: Discovery) -> str:

@@ -18,6 +18,7 @@ from simdims.inference import EmbeddingComparison, HypothesisTests
 from simdims.plots._sources import Loadings, loadings_of
 from simdims.report import bundle, pairs, pictures, words
 from simdims.report.data import N_TOP, as_base64, facts, pack_loadings, pack_similarities, script_json, suggestion_facts
+from simdims.report.given import GivenEmbedding, given_embedding
 from simdims.report.overview import item_map, similarity_image
 from simdims.report.resampled import comparison_facts, uncertainty_facts
 from simdims.report.systems import systems_facts
@@ -36,7 +37,7 @@ ALL_PAIRS_UP_TO = 600
 
 
 def write_report(
-    found: Discovery,
+    found: Any,
     path: str | os.PathLike[str],
     *,
     images: Any = None,
@@ -52,8 +53,10 @@ def write_report(
 
     Parameters
     ----------
-    found : Discovery
-        The result to show.
+    found : Discovery, Consensus, fitted SRF, ndarray or DataFrame
+        The result to show. The page of an embedding that is not a Discovery shows its dimensions, items and predicted
+        similarities; there are no observed similarities, and no statistics of a fit. The index of a DataFrame names the
+        items, and its columns name the dimensions.
     path : path
         The file to write, ending in .html or .htm. It is replaced only once the new one is complete.
     images : sequence of ndarray, path or PIL image, optional
@@ -84,8 +87,9 @@ def write_report(
     Examples
     --------
     >>> write_report(found, "animals.html", images=pictures)  # doctest: +SKIP
+    >>> write_report(pd.read_csv("embedding.csv", index_col=0), "embedding.html")  # doctest: +SKIP
     """
-    require_type("found", found, Discovery, "a Discovery")
+    found = found if isinstance(found, Discovery) else given_embedding(found)
     require_type("tests", tests, HypothesisTests | None, "HypothesisTests, as dimension_test returns them")
     require_type("lineage", lineage, Lineage | None, "a Lineage")
     if lineage is not None and len(lineage.embeddings[0]) != found.n_items:
@@ -97,6 +101,7 @@ def write_report(
     require_flag("overwrite", overwrite)
     target = check_target(path, overwrite)
     heading = title or words.heading(found)
+    parts = _parts(found, tests, uncertainty)
     loadings = loadings_of(found)
     tops = [loadings.top(k, N_TOP) for k in range(found.n_components)]
     shown = facts(found, tests, lineage, tops, heading)
@@ -106,7 +111,7 @@ def write_report(
         shown["suggestions"] = suggestion_facts(suggestions, found.dimension_names)
     thumbnails = None if images is None else pictures.thumbnails(images, found.n_items)
     data = _data(found, loadings, shown, tops, thumbnails)
-    text = bundle.page(title=heading, parts=_parts(found, tests, uncertainty), data=data)
+    text = bundle.page(title=heading, parts=parts, data=data)
     with replacing_file(target) as file:
         file.write(f"{FIRST_LINE}\n{text}".encode(errors="replace"))
     return target
@@ -144,16 +149,19 @@ def _data(
     lines, about_loadings = pack_loadings(found.embedding)
     about_heat, cells = similarity_image(similarity, loadings)
     about_map, places = item_map(loadings)
+    is_observed = not isinstance(found, GivenEmbedding)
     blocks = pairs.blocks(similarity, tops, N_TOP)
-    observed = pairs.all_pairs(similarity) if 1 < found.n_items <= ALL_PAIRS_UP_TO else np.full(0, np.nan)
+    has_all_pairs = is_observed and 1 < found.n_items <= ALL_PAIRS_UP_TO
+    observed = pairs.all_pairs(similarity) if has_all_pairs else np.full(0, np.nan)
     largest = float(np.fmax.reduce(np.concatenate([blocks.ravel(), observed]), initial=0.0))
     shown |= {
         "loadings": about_loadings,
         "largest_similarity": largest or 1.0,
+        "is_observed": is_observed,
         "has_all_pairs": bool(observed.size),
         "labelled": found.labels is not None,
         "pictured": images is not None,
-        "fit": pairs.observed_against_predicted(similarity, found.embedding),
+        "fit": pairs.observed_against_predicted(similarity, found.embedding) if is_observed else None,
         "heat": about_heat,
         "map": about_map,
     }
@@ -171,13 +179,13 @@ def _data(
 
 def _parts(found: Discovery, tests: HypothesisTests | None, uncertainty: Bootstrap | None) -> dict[str, str]:
     """The static text of the page."""
+    paragraph, references = found.methods_text(tests, uncertainty).split("\n\n")  # checks the bootstrap
     lead, *rest = words.paragraphs(found, tests, uncertainty)
     figures = "".join(
         f'<div class="figure"><dt>{html.escape(what)}</dt><dd>{html.escape(value)}</dd></div>'
         for value, what in words.figures(found)
     )
     summary = "".join(f"<p>{html.escape(text)}</p>" for text in rest)
-    paragraph, references = found.methods_text(tests, uncertainty).split("\n\n")
     sources = "".join(f"<li>{html.escape(line)}</li>" for line in references.splitlines())
     rows = words.provenance(found)
     origin = "".join(f"<dt>{html.escape(name)}</dt><dd>{html.escape(text)}</dd>" for name, text in rows)

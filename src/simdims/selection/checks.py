@@ -104,6 +104,6 @@ def warn_of_edges(selection: RankSelection) -> None:
         way_out = (
             f"Try ranks up to {min(selection.largest, 2 * selection.minimum)} too."
             if selection.minimum < selection.largest
-            else "It is the highest that the pairs of one fit can determine."
+            else "It is the highest that the pairs of one fit can determine; more dimensions need more observed pairs."
         )
         warn(f"The lowest held-out error is at the largest rank that was tried, {selection.minimum}. {way_out}")

@@ -183,7 +183,10 @@ class RankSelection:
         if self._best < self.largest:
             return f"Numbers above {self._best} were not tried and may predict better."
         if self._best == self.largest:
-            return f"{self._best} is the highest number that the pairs of one fit can determine."
+            return (
+                f"{self._best} is the highest number that the pairs of one fit can determine; more dimensions need "
+                "more observed pairs."
+            )
         return f"The pairs of one fit determine at most {self.largest} dimensions: errors of higher numbers say little."
 
     def summary(self) -> str:

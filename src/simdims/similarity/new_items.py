@@ -11,7 +11,7 @@ from scipy import sparse
 from sklearn.utils import check_array
 
 from simdims import solvers
-from simdims._parameters import ParameterError, ParameterTypeError
+from simdims._parameters import ParameterError, ParameterTypeError, plural
 from simdims.similarity.labels import is_frame
 from simdims.similarity.validation import as_array
 
@@ -44,11 +44,10 @@ def as_rows(S: Any, estimator: Any) -> NDArray[np.floating]:
 
 def check_rows(rows: NDArray[np.floating], names: Sequence[object] | NDArray, *, allow_empty: bool) -> None:
     """Refuse negative similarities and, unless `allow_empty`, rows without any similarity."""
-    negative = np.count_nonzero(rows < 0)
+    negative = int(np.count_nonzero(rows < 0))
     if negative:
-        # scikit-learn's estimator checks look for these first words.
-        got = f"{negative} negative (Negative values in data passed to SRF.transform)"
-        raise ParameterError("S", "must be non-negative", got)
+        remedy = "set them to 0 or rescale them, as for the fit"
+        raise ParameterError("S", "must be non-negative", f"{negative:,} negative {plural('value', negative)}", remedy)
     empty = np.flatnonzero(np.isnan(rows).all(axis=1))
     if empty.size and not allow_empty:
         listed = ", ".join(str(names[i]) for i in empty[:5]) + (", ..." if empty.size > 5 else "")

@@ -298,10 +298,11 @@ def _warn_of_changes(W: NDArray[np.float64], reference: NDArray[np.float64]) -> 
     found_again = cosines(W, reference)
     changed = np.flatnonzero(found_again < SAME)
     if len(changed):
+        verb, first = "changes" if len(changed) == 1 else "change", changed[0]
         warn(
             f"The fit of this result has not converged: with a stricter tolerance, {len(changed)} of its {W.shape[1]} "
-            f"dimensions change (dimension {changed[0] + 1}: cosine {found_again[changed[0]]:.2f}). The intervals are "
-            "of the changed dimensions.",
+            f"dimensions {verb} (dimension {first + 1}: cosine {found_again[first]:.2f}). The intervals are of the "
+            "changed dimensions.",
             "Repeat {discover()} with a penalty, with solver='auto', or with an estimator that has a smaller tol.",
         )
 

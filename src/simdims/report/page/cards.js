@@ -12,6 +12,7 @@ const N_IMAGES = 10;
 const AT_ONCE = facts.pictured ? 36 : 60;
 // Reliabilities below this are worth a look.
 const LOW = 0.795;
+export const hasReliability = facts.is_observed || facts.dimensions.some((one) => one.reliability !== null);
 let shown = AT_ONCE;
 
 export function startCards() {
@@ -19,6 +20,8 @@ export function startCards() {
     byId("uncertainty-note").hidden = false;
     byId("uncertainty-note").textContent = facts.uncertainty.said;
   }
+  if (!facts.is_observed) byId("order").options[0].textContent = "by number";
+  byId("reliability-note").hidden = byId("by-reliability").hidden = !hasReliability;
   byId("order").addEventListener("change", () => showCards());
   byId("cards").addEventListener("keydown", moveBetweenCards);
   byId("captions-choice").hidden = !facts.pictured;
@@ -80,7 +83,9 @@ function card(k) {
       "footer.card-foot",
       {},
       meter("Share", share, percent(share), largestShare(), `of the reconstruction${shareInterval(k)}`),
-      meter("Reliability", reliability, two(reliability), 1, "Across random starts; 1 means that all fits found the same dimension"),
+      hasReliability
+        ? meter("Reliability", reliability, two(reliability), 1, "Across random starts; 1 means that all fits found the same dimension")
+        : null,
       cameBack(k, "Came back"),
     ),
   );

@@ -11,6 +11,7 @@ const HALF = 0.35;
 export function startCurve() {
   const selection = facts.selection;
   const words = byId("number-words");
+  byId("number").hidden = byId("number-link").hidden = !facts.is_observed;
   if (!selection) {
     words.append(
       element(

@@ -2,7 +2,7 @@
 
 import { breakable, drawnToWidth, element, percent, short, two, whole } from "./dom.js";
 import { column, facts, label, ranking, shortLabel } from "./data.js";
-import { cameBack, intervalTitle, meter, nameField, picture, suggestion, whisker } from "./cards.js";
+import { cameBack, hasReliability, intervalTitle, meter, nameField, picture, suggestion, whisker } from "./cards.js";
 import { addressOf, go } from "./address.js";
 import { histogram } from "./histogram.js";
 import { similarityBlocks } from "./heatmap.js";
@@ -31,7 +31,7 @@ export function dimensionView(k) {
         "div.meters",
         {},
         meter("Share of the reconstruction", share, percent(share), 1),
-        meter("Reliability across random starts", reliability, two(reliability), 1),
+        hasReliability ? meter("Reliability across random starts", reliability, two(reliability), 1) : null,
         cameBack(k, "Came back in resamples"),
       ),
       uncertaintyWords(k),

@@ -6,6 +6,7 @@ import { saveButton } from "./picture.js";
 
 export function startFit() {
   const fit = facts.fit;
+  byId("fit").hidden = byId("fit-link").hidden = !facts.is_observed;
   if (!fit) {
     byId("fit-words").append(element("p", {}, "No pair of different items is observed."));
     return;

@@ -20,23 +20,27 @@ export function similarityBlocks(k, width) {
   const widths = items.map((item) => Math.min(textWidth(plainLabel(item)), WIDEST_NAME));
   const names = facts.pictured ? 22 : Math.max(...widths) + BESIDE_NAME;
   const beside = (width - names - 14) / 2;
-  const stacked = width < 430 || (!facts.pictured && beside < NAME_HEIGHT * items.length);
+  const stacked = width < 430 || !facts.is_observed || (!facts.pictured && beside < NAME_HEIGHT * items.length);
   const side = stacked ? Math.min(width - names, 300) : beside;
   const readout = element("p.note.readout", { "aria-live": "off" }, "Point at a cell to read it.");
   const read = (i, j) => {
-    readout.textContent = `${label(items[i])} ~ ${label(items[j])}: observed ${observed[i][j] === null ? "missing" : short(observed[i][j])}, predicted ${short(predicted[i][j])}`;
+    const seen = observed[i][j] === null ? "missing" : short(observed[i][j]);
+    const words = `predicted ${short(predicted[i][j])}`;
+    readout.textContent = `${label(items[i])} ~ ${label(items[j])}: ${facts.is_observed ? `observed ${seen}, ` : ""}${words}`;
   };
   const cell = side / items.length;
   const first = names;
   const second = stacked ? names : names + side + 14;
-  const below = stacked ? side + 26 : 0;
+  const below = stacked && facts.is_observed ? side + 26 : 0;
   const height = 20 + side + below;
   const picture = svg(
     "svg",
     {
       viewBox: `0 0 ${width} ${height}`,
       role: "img",
-      "aria-label": "Two grids of similarities between the top items, observed and predicted.",
+      "aria-label": facts.is_observed
+        ? "Two grids of similarities between the top items, observed and predicted."
+        : "A grid of predicted similarities between the top items.",
     },
     svg(
       "defs",
@@ -47,11 +51,11 @@ export function similarityBlocks(k, width) {
         svg("line.hatch", { x1: 0, y1: 0, x2: 0, y2: 5 }),
       ),
     ),
-    svg("text.axis-name", { x: first, y: 12 }, "Observed"),
+    facts.is_observed ? svg("text.axis-name", { x: first, y: 12 }, "Observed") : null,
     svg("text.axis-name", { x: second, y: 12 + below }, "Predicted"),
     rowNames(items, names, cell, 20),
-    stacked ? rowNames(items, names, cell, 20 + below) : null,
-    grid(observed, first, 20, cell, range, read),
+    below ? rowNames(items, names, cell, 20 + below) : null,
+    facts.is_observed ? grid(observed, first, 20, cell, range, read) : null,
     grid(predicted, second, 20 + below, cell, range, read),
   );
   return element("div", {}, picture, scale(range, observed), readout);

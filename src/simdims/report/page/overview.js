@@ -16,8 +16,11 @@ let painted = null;
 export function startHeat() {
   const { heat } = facts;
   const means = heat.block > 1 ? ` Each cell is the mean of up to ${heat.block} × ${heat.block} pairs.` : "";
+  const shown = facts.is_observed ? "Below the diagonal: observed; above: predicted." : "All similarities are predicted.";
   byId("heat-note").textContent =
-    `Items are ordered by their largest dimension, and within it by their loading. Below the diagonal: observed; above: predicted.${means}`;
+    `Items are ordered by their largest dimension, and within it by their loading. ${shown}${means}`;
+  byId("heat-chart").dataset.caption =
+    `Similarities of all items, ordered by their largest dimension and within it by their loading. ${shown}`;
   const holder = element("div.chart");
   const readout = element("p.note.readout", { "aria-live": "polite" }, "Point at a cell to read it.");
   byId("heat-chart").append(
@@ -123,7 +126,7 @@ function colourScale(heat, left, side) {
 
 function cellText(heat, row, column) {
   const step = bytesNamed("heat")[row * heat.side + column];
-  const which = row >= column ? "observed" : "predicted";
+  const which = row >= column && facts.is_observed ? "observed" : "predicted";
   const drawn = step === NO_PAIR ? "not observed" : `${which} ${short(heat.low + (step * (heat.high - heat.low)) / (NO_PAIR - 1))}`;
   if (!heat.order) return `Block ${row + 1} ~ block ${column + 1} of ${heat.block} items each: mean ${drawn}`;
   const [one, other] = [heat.order[row], heat.order[column]];
