@@ -148,8 +148,8 @@ BY_HAND = [
     Mutation(
         "leakage without the odds of the sampling",
         "selection/calibration.py",
-        "odds = grid[dense] / (1 - grid[dense])",
-        "odds = grid[dense]",
+        "odds = shares / (1 - shares)",
+        "odds = shares",
         "test_calibration.py",
     ),
     Mutation(

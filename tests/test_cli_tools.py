@@ -156,7 +156,7 @@ def test_pictures_are_drawn(saved, picture):
 def test_the_calibration_is_drawn_by_calibrate(saved, capsys):
     pytest.importorskip("matplotlib")
     assert main(["plot", "calibration", str(saved / "found"), "-o", "p.svg"]) == 1
-    assert "Calibrate the similarities with `simdims calibrate`." in capsys.readouterr().err
+    assert "calibrate the similarities with `simdims calibrate`." in capsys.readouterr().err
     assert main(["calibrate", str(saved / "S.npz"), "--bootstraps", "3", "--eigenpairs", "6", "-o", "p.svg"]) == 0
     assert "<svg" in Path("p.svg").read_text()
 

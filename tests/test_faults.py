@@ -26,7 +26,7 @@ from simdims import (
 )
 from simdims._journal import Journal, name_beside
 from simdims.discovery import storage
-from simdims.selection import crossvalidation
+from simdims.selection import calibration, crossvalidation
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::UserWarning"),
@@ -546,7 +546,7 @@ def stop_after(n_steps):
 
 
 def test_a_damaged_checkpoint_of_a_selection_changes_nothing_or_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(crossvalidation, "default_bootstraps", lambda n_items: 3)
+    monkeypatch.setattr(calibration, "few_bootstraps", lambda n_items: 3)
     S, settings = similarities(), {**QUICK, "sampling": None, "n_repeats": 1}
 
     def run(folder=None, progress=None):

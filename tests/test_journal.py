@@ -19,7 +19,7 @@ import pytest
 
 from simdims import SRF, ParameterError, select_rank, simulate
 from simdims._journal import Journal, fingerprint, sealed
-from simdims.selection import crossvalidation
+from simdims.selection import calibration, crossvalidation
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:(The lowest held-out error|A fit to)", "ignore:The share of pairs to train on"
@@ -366,7 +366,7 @@ def test_progress_counts_what_was_done_before(tmp_path):
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_a_run_that_was_stopped_at_any_line_ends_with_the_same_result(tmp_path, monkeypatch, n_jobs):
-    monkeypatch.setattr(crossvalidation, "default_bootstraps", lambda n_items: 3)
+    monkeypatch.setattr(calibration, "few_bootstraps", lambda n_items: 3)
     settings = {**QUICK, "sampling": None}
     S = similarities()
     expected = select_rank(S, RANKS, **settings)

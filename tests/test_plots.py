@@ -130,7 +130,8 @@ def test_every_kind_of_result_gives_the_same_embedding(found):
 def test_given_axes_are_drawn_into_and_no_figure_is_made(found, tests_made):
     figure = Figure()
     axes = figure.subplots(2, 1)
-    assert list(plots.calibration(found, axes=axes)) == list(axes)
+    calibrated = calibrate(found.similarity, n_bootstraps=3, random_state=0)
+    assert list(plots.calibration(calibrated, axes=axes)) == list(axes)
     ax = figure.subplots()
     for name in ("similarity_heatmap", "word_cloud", "rank_selection", "reliability", "reconstruction", "graph"):
         assert getattr(plots, name)(found, ax=ax) is ax

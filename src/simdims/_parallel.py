@@ -162,7 +162,8 @@ def _results(
     attempt, here, sent = delayed(_attempt), os.getpid(), _send(shared)
     results = parallel(attempt(function, here, number, (*sent, task)) for number, task in list(tasks.items()))
     try:
-        yield from results
+        for result in results:  # noqa: UP028 - `yield from` would close them before warnings are off
+            yield result
     finally:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # joblib warns of unfinished tasks, which are dropped on purpose

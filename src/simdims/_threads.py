@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
@@ -84,7 +84,7 @@ def begin(second: Executor | None, function: Callable[..., T], *arguments: Any) 
     return Done(function(*arguments)) if second is None else second.submit(function, *arguments)
 
 
-def mapped(function: Callable[[S], T], items: Sequence[S], n_threads: int) -> Iterator[T]:
+def mapped(function: Callable[[S], T], items: Sequence[S], n_threads: int) -> Generator[T, None, None]:
     """function(item) for every item, in their order, with up to `n_threads` of them at a time."""
     if n_threads == 1:
         yield from map(function, items)

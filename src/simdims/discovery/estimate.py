@@ -12,8 +12,7 @@ from sklearn.base import clone
 
 from simdims import _threads, solvers
 from simdims.joint import JointSRF, problem_of_set
-from simdims.selection.calibration import default_eigenpairs
-from simdims.selection.crossvalidation import default_bootstraps
+from simdims.selection.calibration import default_bootstraps, default_eigenpairs, few_bootstraps
 from simdims.selection.fits import Design
 from simdims.selection.joint_fits import fit_alone
 from simdims.selection.rank_search import coarse_grid
@@ -91,7 +90,8 @@ def estimate_seconds(
     # The time of a sweep grows about linearly with the rank.
     total += n_fits * (_SWEEPS_OF_FOLD[penalised] * sweep * sum(tried) / typical + _AROUND_FIT * len(tried))
     if selects and calibrates:
-        total += default_bootstraps(n) * _SPECTRA[penalised] * _seconds_of_spectrum(matrix)
+        n_bootstraps = few_bootstraps(n) if penalised else default_bootstraps(n)
+        total += n_bootstraps * _SPECTRA[penalised] * _seconds_of_spectrum(matrix)
     return total / _processes(n_jobs)
 
 

@@ -166,36 +166,51 @@ def run(
     matrix: Arrays, work: Work, n_bootstraps: int, k: int, grid: np.ndarray, tolerance: float = 0.10
 ) -> Calibration:
     """`calibrate` for checked arguments, saving each bootstrap in the checkpoint."""
-    eigenvalues, bootstraps = _bootstraps(matrix, work, n_bootstraps, k, grid, np.arange(len(grid)), "bootstrap")
+    eigenvalues, bootstraps = _bootstraps(matrix, work, n_bootstraps, k, grid, np.arange(len(grid)))
     return conclude(bootstraps, eigenvalues, grid, tolerance)
 
 
-def count_stable(matrix: Arrays, work: Work, n_bootstraps: int, k: int) -> int:
-    """The `cutoff` of `run` with the default grid, from the shares on which it depends."""
-    grid = check_grid(None)
+def count_stable(matrix: Arrays, work: Work, n_threads: int = 1) -> int:
+    """The `cutoff` of `run` with the default grid, from the shares on which it depends and fewer bootstraps."""
+    n_items, grid = matrix.n_items, check_grid(None)
     dense = _dense(grid)
-    _, bootstraps = _bootstraps(matrix, work, n_bootstraps, k, grid, dense, "dense")
+    n_bootstraps, k = few_bootstraps(n_items), default_eigenpairs(n_items)
+    _, bootstraps = _bootstraps(matrix, work, n_bootstraps, k, grid, dense, n_threads)
     return best_split(_leakage(np.median([one for one, _ in bootstraps], axis=0), grid[dense]))
 
 
 def _bootstraps(
-    matrix: Arrays, work: Work, n_bootstraps: int, k: int, grid: np.ndarray, places: np.ndarray, kind: str
+    matrix: Arrays, work: Work, n_bootstraps: int, k: int, grid: np.ndarray, places: np.ndarray, n_threads: int = 1
 ) -> tuple[np.ndarray, list[tuple[np.ndarray, np.ndarray]]]:
-    """The eigenvalues of S, and the curves of all bootstraps at some places of the grid, saved as records of a kind."""
+    """The eigenvalues of S, and the curves of all bootstraps at some places of the grid."""
+    kind = "bootstrap" if len(places) == len(grid) else "dense"
     with _threads.one_blas_thread():
         eigenvalues, eigenvectors = reference(matrix, k, work.root)
     found = {
         record["number"]: (record["number"], (np.array(record["coherence"]), np.array(record["mass"])))
         for record in work.records(kind)
     }
-    fit = work.runner(bootstrap, (*matrix, eigenvectors, grid, places, work.root))
-    results = work.collect("calibrate", n_bootstraps, fit, found, partial(_save, kind))
+    shared = (*matrix, eigenvectors, grid, places, work.root)
+    run_all = work.runner(bootstrap, shared)
+    if n_threads > 1:
+        run_all = partial(_threads.mapped, partial(bootstrap, *shared), n_threads=n_threads)
+    results = work.collect("calibrate", n_bootstraps, run_all, found, partial(_save, kind))
     return eigenvalues, [curves for _, curves in results]
 
 
 def _save(kind: str, journal: Journal, result: tuple[int, tuple[np.ndarray, np.ndarray]]) -> None:
     number, (coherence, mass) = result
     journal.append({"kind": kind, "number": number, "coherence": coherence.tolist(), "mass": mass.tolist()})
+
+
+def default_bootstraps(n_items: int) -> int:
+    """Bootstraps of the calibration; fewer for many items, where they differ less and take longer."""
+    return 50 if n_items <= 1000 else 20 if n_items <= 4000 else 5
+
+
+def few_bootstraps(n_items: int) -> int:
+    """Bootstraps to count the stable directions, which only determines where a search begins."""
+    return 50 if n_items <= 200 else 10 if n_items <= 1000 else 5
 
 
 def default_eigenpairs(n_items: int) -> int:

@@ -158,16 +158,16 @@ def select_rank(
     described = partial(_settings, matrix, sampling, n_folds, n_repeats, estimator)
     with working("select_rank", described, checkpoint, random_state, n_jobs, progress) as work:
         found, n_stable = None, None
-        if sampling is None:
-            many = default_bootstraps(n_items), calibration.default_eigenpairs(n_items)
-            if protocol == "penalised":
-                n_stable = calibration.count_stable(matrix, work, *many)
-            else:
-                found = calibration.run(matrix, work, *many, calibration.check_grid(None))
-                n_stable = found.cutoff
+        n_threads = 1 if estimator.device == "cpu" else min(_threads.n_cores(), _MOST_THREADS)
+        if sampling is None and protocol == "penalised":
+            n_stable = calibration.count_stable(matrix, work, n_threads)
+        elif sampling is None:
+            k, grid = calibration.default_eigenpairs(n_items), calibration.check_grid(None)
+            found = calibration.run(matrix, work, calibration.default_bootstraps(n_items), k, grid)
+            n_stable = found.cutoff
         trained = sampling if found is None else found.sampling
         design = Design(trained, n_folds, n_repeats, work.root)
-        splits = Splits(matrix, design, 1 if estimator.device == "cpu" else min(_threads.n_cores(), _MOST_THREADS))
+        splits = Splits(matrix, design, n_threads)
         check_design(len(splits.pairs.rows), design, splits.folds)
         largest = most_dimensions(splits)
         generous = generous_rank(candidates, largest, n_stable)
@@ -264,11 +264,6 @@ def _held_together(matrix: Arrays, tasks: list[Task]) -> Generator[list[Task], N
     for _, of_rank in itertools.groupby(tasks, key=lambda task: task.rank):
         left = list(of_rank)
         yield from (left[first : first + most] for first in range(0, len(left), most))
-
-
-def default_bootstraps(n_items: int) -> int:
-    """Bootstraps of the calibration; fewer for many items, where they differ less and take longer."""
-    return 50 if n_items <= 1000 else 20 if n_items <= 4000 else 5
 
 
 def _alpha_at(rank: int, matrix: Arrays, estimator: SRF, work: Work) -> float:
