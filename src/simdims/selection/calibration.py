@@ -170,19 +170,22 @@ def run(
     return conclude(bootstraps, eigenvalues, grid, tolerance)
 
 
-def count_stable(matrix: Arrays, work: Work, n_threads: int = 1) -> int:
+def count_stable(matrix: Arrays, work: Work, device: str = "cpu") -> int:
     """The `cutoff` of `run` with the default grid, from the shares on which it depends and fewer bootstraps."""
     n_items, grid = matrix.n_items, check_grid(None)
     dense = _dense(grid)
     n_bootstraps, k = few_bootstraps(n_items), default_eigenpairs(n_items)
-    _, bootstraps = _bootstraps(matrix, work, n_bootstraps, k, grid, dense, n_threads)
+    _, bootstraps = _bootstraps(matrix, work, n_bootstraps, k, grid, dense, device)
     return best_split(_leakage(np.median([one for one, _ in bootstraps], axis=0), grid[dense]))
 
 
 def _bootstraps(
-    matrix: Arrays, work: Work, n_bootstraps: int, k: int, grid: np.ndarray, places: np.ndarray, n_threads: int = 1
+    matrix: Arrays, work: Work, n_bootstraps: int, k: int, grid: np.ndarray, places: np.ndarray, device: str = "cpu"
 ) -> tuple[np.ndarray, list[tuple[np.ndarray, np.ndarray]]]:
-    """The eigenvalues of S, and the curves of all bootstraps at some places of the grid."""
+    """The eigenvalues of S, and the curves of all bootstraps at some places of the grid.
+
+    Fits on a device leave the cores to the eigenvalues.
+    """
     kind = "bootstrap" if len(places) == len(grid) else "dense"
     with _threads.one_blas_thread():
         eigenvalues, eigenvectors = reference(matrix, k, work.root)
@@ -192,8 +195,8 @@ def _bootstraps(
     }
     shared = (*matrix, eigenvectors, grid, places, work.root)
     run_all = work.runner(bootstrap, shared)
-    if n_threads > 1:
-        run_all = partial(_threads.mapped, partial(bootstrap, *shared), n_threads=n_threads)
+    if device != "cpu":
+        run_all = partial(_threads.mapped, partial(_bootstrap, *shared), n_threads=1)
     results = work.collect("calibrate", n_bootstraps, run_all, found, partial(_save, kind))
     return eigenvalues, [curves for _, curves in results]
 
@@ -227,6 +230,12 @@ def reference(matrix: Arrays, k: int, root: int) -> tuple[np.ndarray, np.ndarray
 
 
 def bootstrap(*arguments: Any) -> tuple[int, tuple[np.ndarray, np.ndarray]]:
+    """`_bootstrap` with one BLAS thread, so that results do not depend on the number of processes."""
+    with _threads.one_blas_thread():
+        return _bootstrap(*arguments)
+
+
+def _bootstrap(*arguments: Any) -> tuple[int, tuple[np.ndarray, np.ndarray]]:
     """Leave pairs out in one random order; return coherence and recovered mass, each n_places x k.
 
     A pair is kept at share p if its own uniform number is below p, so the subsamples of one bootstrap are nested: each
@@ -238,12 +247,11 @@ def bootstrap(*arguments: Any) -> tuple[int, tuple[np.ndarray, np.ndarray]]:
     S = zero_filled(matrix)
     chances = rng.random(n_draws(S))
     coherence, mass = np.empty((2, len(places), eigenvectors.shape[1]))
-    with _threads.one_blas_thread():
-        for row, at in enumerate(places):
-            start = np.random.RandomState(_parallel.seed_of(root, _BOOTSTRAP, number, at))
-            _, found = solvers.leading_eigenpairs(subsample(S, chances, grid[at]), eigenvectors.shape[1], start)
-            coherence[row] = np.diagonal(np.cumsum((found.T @ eigenvectors) ** 2, axis=0))
-            mass[row] = np.einsum("ij,ij->j", found, S @ found)
+    for row, at in enumerate(places):
+        start = np.random.RandomState(_parallel.seed_of(root, _BOOTSTRAP, number, at))
+        _, found = solvers.leading_eigenpairs(subsample(S, chances, grid[at]), eigenvectors.shape[1], start)
+        coherence[row] = np.diagonal(np.cumsum((found.T @ eigenvectors) ** 2, axis=0))
+        mass[row] = np.einsum("ij,ij->j", found, S @ found)
     return number, (coherence, mass)
 
 

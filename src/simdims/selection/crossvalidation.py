@@ -158,16 +158,15 @@ def select_rank(
     described = partial(_settings, matrix, sampling, n_folds, n_repeats, estimator)
     with working("select_rank", described, checkpoint, random_state, n_jobs, progress) as work:
         found, n_stable = None, None
-        n_threads = 1 if estimator.device == "cpu" else min(_threads.n_cores(), _MOST_THREADS)
         if sampling is None and protocol == "penalised":
-            n_stable = calibration.count_stable(matrix, work, n_threads)
+            n_stable = calibration.count_stable(matrix, work, estimator.device)
         elif sampling is None:
             k, grid = calibration.default_eigenpairs(n_items), calibration.check_grid(None)
             found = calibration.run(matrix, work, calibration.default_bootstraps(n_items), k, grid)
             n_stable = found.cutoff
         trained = sampling if found is None else found.sampling
         design = Design(trained, n_folds, n_repeats, work.root)
-        splits = Splits(matrix, design, n_threads)
+        splits = Splits(matrix, design, 1 if estimator.device == "cpu" else min(_threads.n_cores(), _MOST_THREADS))
         check_design(len(splits.pairs.rows), design, splits.folds)
         largest = most_dimensions(splits)
         generous = generous_rank(candidates, largest, n_stable)
