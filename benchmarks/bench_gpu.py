@@ -157,6 +157,10 @@ def many(device: str, quick: bool, alone: bool) -> dict:
             seconds.append(time.perf_counter() - start)
         found[f"select_rank, 50 fits, {name}, seconds"] = seconds
         found[f"select_rank, {name}, errors"] = selection.curve["error"].tolist()
+    start = time.perf_counter()
+    selection = select_rank(S, estimator=SRF(device=device, tol=1e-2, max_iter=300, alpha="auto"), random_state=0)
+    found["select_rank, default search, seconds"] = time.perf_counter() - start
+    found["select_rank, default search, fits"] = len(selection.scores)
     for name, place in places.items():
         estimator = SRF(device=place, max_iter=2000)
         runs = 30 if name == "device" else 4
