@@ -23,6 +23,8 @@ from simdims.selection.splits import plain, zero_filled
 from simdims.similarity import as_similarity
 from simdims.similarity.arrays import Arrays
 
+_MANY_ITEMS = 1000
+
 #: Leakage is measured at the dense end of the grid: shares at or above this quantile.
 _DENSE_QUANTILE = 0.85
 
@@ -171,9 +173,14 @@ def run(
 
 
 def count_stable(matrix: Arrays, work: Work, device: str = "cpu") -> int:
-    """The `cutoff` of `run` with the default grid, from the shares on which it depends and fewer bootstraps."""
+    """The `cutoff` of `run` with the default grid, from the shares on which it depends and fewer bootstraps.
+
+    If there are many items, one of these shares is enough.
+    """
     n_items, grid = matrix.n_items, check_grid(None)
     dense = _dense(grid)
+    if n_items > _MANY_ITEMS:
+        dense = dense[len(dense) // 2 :][:1]
     n_bootstraps, k = few_bootstraps(n_items), default_eigenpairs(n_items)
     _, bootstraps = _bootstraps(matrix, work, n_bootstraps, k, grid, dense, device)
     return best_split(_leakage(np.median([one for one, _ in bootstraps], axis=0), grid[dense]))
@@ -208,12 +215,12 @@ def _save(kind: str, journal: Journal, result: tuple[int, tuple[np.ndarray, np.n
 
 def default_bootstraps(n_items: int) -> int:
     """Bootstraps of the calibration; fewer for many items, where they differ less and take longer."""
-    return 50 if n_items <= 1000 else 20 if n_items <= 4000 else 5
+    return 50 if n_items <= _MANY_ITEMS else 20 if n_items <= 4000 else 5
 
 
 def few_bootstraps(n_items: int) -> int:
     """Bootstraps to count the stable directions, which only determines where a search begins."""
-    return 50 if n_items <= 200 else 10 if n_items <= 1000 else 5
+    return 50 if n_items <= 200 else 10 if n_items <= _MANY_ITEMS else 5
 
 
 def default_eigenpairs(n_items: int) -> int:

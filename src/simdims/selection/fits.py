@@ -21,6 +21,9 @@ _PAIRS, _SPLIT, _FIT, _SAMPLE, ALPHA, RESAMPLES, BEYOND_ONE = 2, 3, 4, 5, 6, 7, 
 #: Loadings gathered at a time for products of pairs; they should fit into the processor's cache.
 _CHUNK = 2**18
 
+#: Size of W W^T up to which predictions come from it, and its entries per prediction.
+_MOST_PRODUCTS, _FEW_UNUSED = 2**22, 10
+
 #: Pairs and their folds are stored up to this many bytes, and otherwise drawn again for every use.
 _MOST_KEPT = 2**28
 
@@ -201,7 +204,12 @@ def _bytes_of(problem: solvers.Problem) -> int:
 
 
 def predict(W: np.ndarray, rows: np.ndarray, columns: np.ndarray, low: float, high: float) -> np.ndarray:
-    """w_i . w_j of every pair, clipped."""
+    """w_i . w_j of every pair, clipped; from W W^T if that is small and many of its entries are needed."""
+    n = len(W)
+    if n * n <= min(_MOST_PRODUCTS, _FEW_UNUSED * len(rows)):
+        with _threads.one_blas_thread():
+            products = W @ W.T
+        return products.ravel().take(rows * n + columns).astype(np.float64, copy=False).clip(low, high)
     predicted = np.empty(len(rows))
     chunk = max(_CHUNK // W.shape[1], 1)
     for start in range(0, len(rows), chunk):
