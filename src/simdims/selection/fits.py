@@ -207,9 +207,7 @@ def predict(W: np.ndarray, rows: np.ndarray, columns: np.ndarray, low: float, hi
     """w_i . w_j of every pair, clipped; from W W^T if that is small and many of its entries are needed."""
     n = len(W)
     if n * n <= min(_MOST_PRODUCTS, _FEW_UNUSED * len(rows)):
-        with _threads.one_blas_thread():
-            products = W @ W.T
-        return products.ravel().take(rows * n + columns).astype(np.float64, copy=False).clip(low, high)
+        return (W @ W.T).ravel().take(rows * n + columns).astype(np.float64, copy=False).clip(low, high)
     predicted = np.empty(len(rows))
     chunk = max(_CHUNK // W.shape[1], 1)
     for start in range(0, len(rows), chunk):
@@ -218,6 +216,7 @@ def predict(W: np.ndarray, rows: np.ndarray, columns: np.ndarray, low: float, hi
     return predicted.clip(low, high)
 
 
+@_threads.one_blas_thread()
 def score_fits(splits: Splits, fits: Sequence[Fit], *, rescaled: bool = False) -> Score:
     """The errors of all fits of one rank on their folds: of the combined predictions, and of each fit alone.
 
