@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import pandas as pd
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from simdims._cells import advice, as_floats
-from simdims._parameters import ParameterError, ParameterTypeError, is_whole
+from simdims._parameters import ParameterError, ParameterTypeError, is_whole, plural, shortlist
 from simdims.metrics._embedding import embedding_table
 from simdims.similarity import Similarity, axis_names, frame_cells, is_default_axis, is_frame, refuse_other_numbers
 from simdims.similarity.labels import clean_labels
@@ -86,8 +86,14 @@ def clean_hypotheses(hypotheses: Any, items: Items, noun: str = "hypothesis") ->
 
 def in_order_of(items: Items, table: Table, name: str) -> NDArray[np.float64]:
     """The rows of a table in the items' order."""
-    _check_rows(len(table.values), items, name)
-    return table.values[_places(table.rows, items, name)]
+    if table.rows is None or items.labels is None:
+        _check_rows(len(table.values), items, name)
+        return table.values[_places(table.rows, items, name)]
+    places = _places(table.rows, items, name)
+    if len(table.values) != items.number:
+        others = shortlist([repr(row) for row in sorted(set(table.rows) - set(items.labels))])
+        raise ParameterError(name, f"must name the same items as {items.named_by}", f"also {others}", "leave these out")
+    return table.values[places]
 
 
 def _side_by_side(hypotheses: Mapping[Any, Any], items: Items) -> Any:
@@ -139,9 +145,22 @@ def _read_table(x: Any, name: str, noun: str) -> Table:
         raise ParameterError(name, rule, f"an array of shape {cells.shape}")
     values = _as_floats(cells, name, rows, columns)
     if not np.isfinite(values).all():
-        place = tuple(np.argwhere(~np.isfinite(values))[0])
-        raise ParameterError(name, "must be finite", f"{values[place]} in {_where(place, rows, columns)}")
+        _refuse_gaps(values, name, rows, columns)
     return Table(values, rows, columns or _numbered(noun, values.shape[1]))
+
+
+def _refuse_gaps(
+    values: NDArray[np.float64], name: str, rows: Sequence[str] | None, columns: Sequence[str] | None
+) -> NoReturn:
+    """Refuse missing and infinite values, and name the columns that have them."""
+    odd = ~np.isfinite(values)
+    place = tuple(map(int, np.argwhere(odd)[0]))
+    is_missing = bool(np.isnan(values[place]))
+    got = f"{'a missing value' if is_missing else values[place]} in {_where(place, rows, columns)}"
+    if (n_odd := int(odd.sum())) > 1:
+        got += f" ({n_odd:,} such {plural('cell', n_odd)} in {int(odd.any(axis=0).sum())} of {odd.shape[1]} columns)"
+    remedy = "fill in the values, or leave out the columns or items without them" if is_missing else None
+    raise ParameterError(name, "must have a finite value for each item", got, remedy)
 
 
 def _as_floats(
@@ -226,15 +245,15 @@ def _places(rows: tuple[str, ...] | None, items: Items, name: str) -> NDArray[np
     missing = [label for label in items.labels if label not in place_of]
     if missing:
         unknown = sorted(set(rows) - set(items.labels))
-        instead = f", but {unknown[0]!r}" if unknown else ""
+        instead = f", but {shortlist([repr(row) for row in unknown])}" if unknown else ""
         raise ParameterError(name, f"must name the same items as {items.named_by}", f"no {missing[0]!r}{instead}")
     return np.array([place_of[label] for label in items.labels], dtype=np.intp)
 
 
 def _check_rows(n_rows: int, items: Items, name: str) -> None:
     if n_rows != items.number:
-        rule = f"must have one row for each of the {items.number} items of {items.named_by}"
-        raise ParameterError(name, rule, f"{n_rows} rows")
+        rule = f"must have one row for each of the {items.number} items"
+        raise ParameterError(name, rule, f"{n_rows} rows", "name the items in both, with the same labels")
 
 
 def _numbered(noun: str, number: int) -> tuple[str, ...]:
