@@ -178,6 +178,8 @@ def test_without_a_column_weights_are_listed(result, capsys):
 
 def test_weights_are_drawn(result, capsys):
     assert done("plot", "weights", "result", "--by", "group", "-o", "weights.png") == 0
+    Path("ages.tsv").write_text("id\tage\n" + "".join(f"p{m:02d}\t{20 + m**2}\n" for m in range(6)))
+    assert done("plot", "weights", "result", "--by", "age", "--info", "ages.tsv", "-o", "ages.png") == 0
     assert Path("weights.png").stat().st_size > 1000
 
 
@@ -187,7 +189,9 @@ def test_mistakes_are_named_with_the_options(result, ratings, matrices, capsys):
     Path("ages.csv").write_text("id,age\np00,1\n")
     Path("twice.csv").write_text("id,age\np00,1\np00,2\n")
     cases = [
-        (["weights", "result", "--by", "colour"], 1, "--by must name a column of the info"),
+        (["weights", "result", "--by", "colour"], 1, "--by must name a column"),
+        (["plot", "weights", "result", "--by", "colour", "-o", "f.png"], 1, "pass a table with this column as --info"),
+        (["plot", "weights", "result", "--info", "ages.csv", "-o", "f.png"], 2, "--info only applies with --by"),
         (["weights", "result", "--within", "person"], 2, "--within only applies with --by"),
         (["weights", "result", "--by", "age", "--info", "ages.csv"], 1, "ages.csv: --info must have a row"),
         (["weights", "result", "--by", "size", "--info", "ages.csv"], 1, "ages.csv: --info must have the column"),

@@ -15,6 +15,7 @@ from simdims.cli.options import Findings, UsageError
 from simdims.cli.outputs import FIGURES, check_writable, write_figure
 from simdims.cli.spelling import option_of
 from simdims.cli.steps import ranks
+from simdims.cli.systems import add_info, column_of_systems
 from simdims.cli.uncertainty import compare_with, plain_comparison, readings
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ _APPLIES = {
     "images": ("dimensions", "panel"),
     "page": ("dimensions",),
     "by": ("weights",),
+    "info": ("weights",),
     "tests": ("panel",),
     "width": ("panel",),
 }
@@ -132,6 +134,7 @@ def _add_plot(commands: Any) -> None:
     _add_images(parser)
     shared.add_count(parser, "page", None, "which page of dimensions (FIGURE dimensions)")
     parser.add_argument("--by", metavar="COLUMN", help="groups of the systems: a column of their info (FIGURE weights)")
+    add_info(parser, "FOLDER", "; only with --by")
     width = "columns of a journal (FIGURE panel; default double)"
     parser.add_argument("--width", choices=["single", "double"], help=width)
     _add_tests(parser, " for --tests")
@@ -267,6 +270,8 @@ def _plot(options: argparse.Namespace) -> Findings:
         if getattr(options, name) is not None and options.picture not in figures:
             which = f"the figure{'s' if len(figures) > 1 else ''} {' and '.join(figures)}"
             raise UsageError(f"--{name} only applies to {which}, got {options.picture}.")
+    if options.info is not None and options.by is None:
+        raise UsageError("--info only applies with --by.")
     seed = shared.settled_seed(options) if _check_idle(options) else None
     found = Discovery.load(options.folder)
     arguments: dict[str, Any] = {}
@@ -276,7 +281,7 @@ def _plot(options: argparse.Namespace) -> Findings:
         tests = None if seed is None else _tests(options, found, seed)
         arguments = {"tests": tests, "images": _images(options, found), "width": options.width or "double"}
     if options.by is not None:
-        arguments = {"by": options.by}
+        arguments = {"by": column_of_systems(options, found, options.by)}
     axes = getattr(plots, PLOTS[options.picture][0])(found, **arguments)
     write_figure(options.out, axes)
     return Findings(f"Wrote {options.out}", {"written": options.out}, seed)

@@ -33,12 +33,17 @@ def add(commands: Any) -> None:
     parser.add_argument("--by", metavar="COLUMN", help=by)
     within = "the column that groups repeated measurements, such as the sessions of one person"
     parser.add_argument("--within", metavar="COLUMN", help=within)
-    info = "a table with one row per system, named in its first column (default: the table stored in RESULT)"
-    parser.add_argument("--info", type=Path, metavar="TABLE", help=info)
+    add_info(parser, "RESULT")
     shared.add_count(parser, "n_permutations", 10_000, "number of permutations; all of them if there are no more")
     shared.add_fdr(parser, "false discovery rate at which dimensions are significant")
     shared.add_seed(parser)
     shared.add_out(parser, ".json or .csv")
+
+
+def add_info(parser: argparse.ArgumentParser, result: str, only: str = "") -> None:
+    """Add the option of a table that describes the systems."""
+    info = f"a table with one row per system, named in its first column (default: the table stored in {result}){only}"
+    parser.add_argument("--info", type=Path, metavar="TABLE", help=info)
 
 
 def holds_set(source: Path) -> bool:
@@ -136,20 +141,30 @@ def _tested(options: argparse.Namespace, found: Discovery) -> Findings:
     from simdims.inference import weight_test
 
     seed = shared.settled_seed(options)
-    by, within = (_column(options, found, name) for name in (options.by, options.within))
+    by, within = (column_of_systems(options, found, name) for name in (options.by, options.within))
     given = shared.arguments(options, "n_permutations", "alpha")
     tests = weight_test(found, by, within=within, random_state=seed, **given)
     return tests_found(options, tests, seed)
 
 
-def _column(options: argparse.Namespace, found: Discovery, name: str | None) -> Any:
+def column_of_systems(options: argparse.Namespace, found: Discovery, name: str | None) -> Any:
     """A column of --info, matched by system name; without --info, the column's name."""
-    if name is None or options.info is None:
+    if name is None or found.weights is None:
         return name
     from simdims import io
     from simdims._parameters import ParameterError, shortlist
     from simdims.io.folders import read_info
 
+    if options.info is None:
+        info = found.consensus.system_info
+        columns = [] if info is None else [str(column) for column in info.columns]
+        if name not in columns:
+            known = shortlist([repr(column) for column in columns])
+            got = f"{name!r}; {f'the columns are {known}' if known else 'these systems have no columns'}"
+            argument = "by" if name == options.by else "within"
+            remedy = "pass a table with this column as {info}"
+            raise ParameterError(argument, "must name a column that describes the systems", got, remedy)
+        return name
     io.check_file(options.info, io.TABLES)
     with io.named_in_errors(options.info):
         table = read_info(options.info)

@@ -101,8 +101,9 @@ def values_of_systems(name: str, given: Any, systems: list[str], info: pd.DataFr
         columns = [] if info is None else [str(column) for column in info.columns]
         if info is None or given not in columns:
             known = shortlist(list(map(repr, columns)))
-            got = f"{given!r}; {f'the columns are {known}' if known else 'there are no columns'}"
-            raise ParameterError(name, "must name a column of the info of the systems", got, "add it with {info}")
+            got = f"{given!r}; {f'the columns are {known}' if known else 'these systems have no columns'}"
+            remedy = "pass one value per system instead"
+            raise ParameterError(name, "must name a column of the info of the systems", got, remedy)
         given = info[given]
     if isinstance(given, pd.Series) and set(map(str, given.index)) == set(systems):
         given = given.set_axis([str(one) for one in given.index]).loc[systems]
