@@ -130,9 +130,9 @@ def _columns_in_words(columns: list[dict[str, Any]], table: Table | None) -> lis
             names += f" to {group[-1]['name']!r} ({len(group):,} columns)" if len(group) > 1 else ""
             n_missing = sum(one["n_missing"] for one in group)
             missing = f" ({n_missing:,} {plural('cell', n_missing)} missing{beginning})" if n_missing else ""
-            lines.append((names, f"{use}{missing}"))
-    width = max((len(names) for names, _ in lines), default=0)
-    return ["Columns:", *(f"  {names:<{width}}  {use}" for names, use in lines)] if lines else []
+            lines.append((columns.index(group[0]), names, f"{use}{missing}"))
+    width = max((len(names) for _, names, _ in lines), default=0)
+    return ["Columns:", *(f"  {names:<{width}}  {use}" for _, names, use in sorted(lines))] if lines else []
 
 
 def _possible_use(read: discover.Read, table: Table, place: int) -> str | None:
