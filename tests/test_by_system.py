@@ -138,6 +138,20 @@ def distances(seed=0, n_people=3, n=6):
     return np.linalg.norm(points[:, :, None] - points[:, None], axis=-1)
 
 
+@pytest.mark.parametrize(
+    ("method", "sentence"),
+    [
+        ("max", "Similarities were 1 minus dissimilarities divided by the largest of each system."),
+        ("gaussian", "with sigma = the median of each system."),
+        ("correlation", "Similarities were 1 minus dissimilarities."),
+    ],
+)
+def test_the_methods_paragraph_says_how_dissimilarities_of_systems_were_converted(method, sentence):
+    stack = np.random.default_rng(0).random((3, 45))
+    people = from_dissimilarity(stack, method=method, by="person")
+    assert sentence in describe_data(people)[0]
+
+
 @pytest.mark.parametrize("method", ["max", "gaussian"])
 def test_dissimilarities_of_a_stack_are_kept_apart(method):
     stack = distances()

@@ -44,7 +44,7 @@ from simdims.similarity.ownership import frozen
 from simdims.similarity.scale import check_ends, find_scale, lift_negatives
 from simdims.similarity.symmetry import equal_triangles, n_items_of, people_first
 from simdims.similarity.validation import as_array, as_numbers, as_table, refuse_entries
-from simdims.systems import SimilaritySet
+from simdims.systems import SimilaritySet, with_origins
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -52,6 +52,9 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 Places = NDArray[np.intp]
+
+#: What `info` says of each matrix that is not averaged with others.
+_OF_ONE = ("source", "method", "max", "sigma", "negative", "n_pairs_negative", "share_negative", "smallest")
 
 
 @overload
@@ -381,7 +384,8 @@ def _people_apart(
         except ParameterError as error:
             error.file = error.file or f"system {str(names[m])!r}" if m < len(names) else error.file
             raise
-    return SimilaritySet(systems, names=names, info=info)
+    found = SimilaritySet([values for values, _ in systems], names=names, info=info)
+    return with_origins(found, [made for _, made in systems])
 
 
 def _folder_apart(folder: Path, by: Any, weights: Any, settings: dict[str, Any]) -> SimilaritySet:
@@ -398,7 +402,8 @@ def _folder_apart(folder: Path, by: Any, weights: Any, settings: dict[str, Any])
     for name, file in found.files.items():
         with named_in_errors(file):
             systems[name] = _without_diagonal(file, settings)
-    return SimilaritySet(systems, info=found.info)
+    people = SimilaritySet({name: values for name, (values, _) in systems.items()}, info=found.info)
+    return with_origins(people, [made for _, made in systems.values()])
 
 
 def _refuse_counts_beside(by: Any, weights: Any) -> None:
@@ -406,8 +411,8 @@ def _refuse_counts_beside(by: Any, weights: Any) -> None:
         raise ParameterError("weights", "must be None beside {by}, as no pair is averaged", shown(weights))
 
 
-def _without_diagonal(person: Any, settings: dict[str, Any]) -> Any:
-    """The similarities of one person, without a diagonal."""
+def _without_diagonal(person: Any, settings: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """The similarities of one person, without a diagonal, and how they were made."""
     import pandas as pd
 
     with warnings.catch_warnings():
@@ -416,7 +421,8 @@ def _without_diagonal(person: Any, settings: dict[str, Any]) -> Any:
     values = own.values.copy()
     np.fill_diagonal(values, np.nan)
     items = None if own.labels is None else list(own.labels)
-    return values if items is None else pd.DataFrame(values, index=items, columns=items)
+    made = {key: value for key, value in own.info.items() if key in _OF_ONE}
+    return values if items is None else pd.DataFrame(values, index=items, columns=items), made
 
 
 class _Squares(NamedTuple):

@@ -15,7 +15,7 @@ from scipy.sparse.csgraph import connected_components
 
 from simdims import _memory
 from simdims._parameters import ParameterError, ParameterTypeError, is_whole, plural, shortlist, shown, warn, warn_again
-from simdims.similarity import Similarity, as_similarity, percent
+from simdims.similarity import Similarity, as_similarity, described, percent
 from simdims.similarity.labels import aligned, frame_cells, frame_labels, is_default_axis, is_frame
 from simdims.similarity.ownership import frozen
 from simdims.similarity.subset import chosen_places
@@ -366,6 +366,13 @@ def _entries(one: Similarity, at: NDArray[np.intp]) -> tuple[NDArray, NDArray, N
     weights = np.ones(stored.nnz) if one.weights is None else one.weights.tocoo().data.astype(np.float64)
     known = ~np.isnan(stored.data)
     return at[stored.row], at[stored.col], np.where(known, stored.data, 0.0).astype(np.float64), weights * known
+
+
+def with_origins(systems: SimilaritySet, origins: Sequence[Mapping[str, Any]]) -> SimilaritySet:
+    """The same systems, each with `info` on how its similarities were made."""
+    similarities = [described(one, origin) for one, origin in zip(systems._similarities, origins, strict=True)]
+    described_systems = (similarities, systems._positions, systems.names, systems.info)
+    return SimilaritySet.of_parts(*described_systems, systems.labels, systems.n_items)
 
 
 def _given_systems(similarities: Any) -> tuple[list[Any], list[Any] | None, dict[str, Any] | None]:

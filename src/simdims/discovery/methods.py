@@ -75,11 +75,13 @@ def _verdict(held: HeldOut) -> str:
 def describe_data(S: Similarity | SimilaritySet) -> list[str]:
     """Sentences on how the similarities were made (all systems, if alike), and on the numbers of items and pairs."""
     if isinstance(S, SimilaritySet):
-        totals: Counter[str] = Counter()
+        totals: dict[str, Any] = Counter()
         for one in S:
             totals.update({key: one.info[key] for key in _COUNTED if key in one.info})
-        ways = {(_origin({**one.info, **totals}), _negatives(one.info)) for one in S}
-        made = [sentence for sentence in next(iter(ways)) if sentence] if len(ways) == 1 else []
+        if len({one.info.get("sigma") for one in S}) > 1:
+            totals["sigma"] = "the median of each system"
+        origins, negatives = {_origin({**one.info, **totals}) for one in S}, {_negatives(one.info) for one in S}
+        made = [next(iter(ways)) for ways in (origins, negatives) if len(ways) == 1 and ways != {""}]
         pairs = "all pairs" if S.density == 1 else f"{_percent(S.density)} of the pairs"
         counted = f"{S.n_systems:,} {plural('system', S.n_systems)}"
         return [*made, f"The data were {S.n_items:,} items in {counted}, with {pairs} observed."]
@@ -114,10 +116,13 @@ def _origin(info: Mapping[str, Any]) -> str:
             "strongly connected component of the association graph."
         )
     if source == "dissimilarity":
-        gaussian = f"exp(-d^2 / (2 sigma^2)) of dissimilarities d, with sigma = {info.get('sigma', 0):.3g}"
-        plain = {"max": "1 minus dissimilarities divided by the largest", "correlation": "1 minus dissimilarities"}
+        sigma = info.get("sigma", 0.0)
+        width = sigma if isinstance(sigma, str) else f"{sigma:.3g}"
+        gaussian = f"exp(-d^2 / (2 sigma^2)) of dissimilarities d, with sigma = {width}"
+        largest = "the largest" if "n_people" in info else "the largest of each system"
+        plain = {"max": f"1 minus dissimilarities divided by {largest}", "correlation": "1 minus dissimilarities"}
         how = plain.get(info["method"], gaussian)
-        people = f", averaged over {info['n_people']} matrices" if info["n_people"] > 1 else ""
+        people = f", averaged over {info['n_people']} matrices" if info.get("n_people", 1) > 1 else ""
         return f"Similarities were {how}{people}."
     if source == "features":
         rbf = f"Gaussian kernels (bandwidth sigma = {info.get('sigma', 0):.3g})"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from copy import copy as shallow_copy
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -351,6 +352,13 @@ class Similarity:
     def _set(self, **attributes: Any) -> None:
         for name, value in attributes.items():
             object.__setattr__(self, name, value)
+
+
+def described(S: Similarity, info: Mapping[str, Any]) -> Similarity:
+    """The same similarities with other `info`; nothing is checked again."""
+    made = shallow_copy(S)
+    made._set(info=_read_only_info(info))
+    return made
 
 
 def as_similarity(
