@@ -314,6 +314,18 @@ def test_a_suggested_name_is_accepted_by_a_click(page):
     assert page.locator("#panel [data-name-of='1']").input_value().startswith("animal")
 
 
+def test_a_suggestion_is_shown_beside_a_name_from_the_file(browser, tmp_path):
+    W = pd.DataFrame(np.eye(6, 2) + 0.1, index=list("abcdef"), columns=["d0", "d1"])
+    table = pd.DataFrame([("d1", "category: animal", 0.8)], columns=["dimension", "property", "correlation"])
+    page = browser.new_page()
+    page.goto(write_report(W, tmp_path / "page.html", suggestions=table).as_uri())
+    expect(page.locator(".card [data-name-of='1']")).to_have_value("d1")
+    page.locator(".card .suggestion").click()
+    expect(page.locator(".card [data-name-of='1']")).to_have_value("animal")
+    expect(page.locator(".card .suggestion")).to_be_hidden()
+    page.close()
+
+
 def test_the_tab_key_is_not_lost_on_a_suggestion_that_goes_away(page):
     page.locator(".card [data-name-of='1']").click()
     page.keyboard.type("zeta")

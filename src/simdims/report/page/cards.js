@@ -2,7 +2,7 @@
 
 import { breakable, byId, count, element, percent, short, two } from "./dom.js";
 import { facts, image, label, shortLabel } from "./data.js";
-import { givenName, headingOf, nameOf, onNames, setName } from "./names.js";
+import { givenName, headingOf, isNamedHere, nameOf, onNames, setName } from "./names.js";
 import { addressOf } from "./address.js";
 
 const N_WORDS = 7;
@@ -116,13 +116,13 @@ export function nameField(k) {
   return field;
 }
 
-// A suggested name, which a click gives to the dimension; gone while it has a name.
+// A suggested name, which a click gives to the dimension; gone once the reader has named it.
 export function suggestion(k) {
   const suggested = facts.suggestions?.[k];
   if (!suggested) return null;
   const accept = element(
     "button.suggestion",
-    { type: "button", "data-suggestion-of": k, title: "Use as the name of this dimension", hidden: Boolean(givenName(k)) },
+    { type: "button", "data-suggestion-of": k, title: "Use as the name of this dimension", hidden: isNamedHere(k) },
     element("span.lead-in", {}, "Suggested: "),
     element("bdi", {}, suggested.words),
   );
@@ -137,7 +137,7 @@ export function suggestion(k) {
 function refreshSuggestion(accept) {
   setTimeout(() => {
     if (accept === document.activeElement) accept.addEventListener("blur", () => refreshSuggestion(accept), { once: true });
-    else accept.hidden = Boolean(givenName(Number(accept.dataset.suggestionOf)));
+    else accept.hidden = isNamedHere(Number(accept.dataset.suggestionOf));
   });
 }
 

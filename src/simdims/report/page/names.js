@@ -42,6 +42,11 @@ export function givenName(k) {
   return given[k] || "";
 }
 
+// Whether the reader has named the dimension, rather than the file.
+export function isNamedHere(k) {
+  return Boolean(given[k]) && given[k] !== facts.names?.given[k];
+}
+
 // The name, or the number in words.
 export function nameOf(k) {
   return given[k] ? isolated(given[k]) : `dimension ${k + 1}`;
