@@ -143,7 +143,7 @@ def test_dimensions_without_intervals_have_none_on_the_page(found, tmp_path):
     sure = replace(sure, correlations=correlations)
     assert "came back in 0%, too rarely for intervals" in sure.summary()
     facts, _ = facts_of(found, tmp_path, uncertainty=sure)
-    assert "fewer than 20 resamples" in facts["uncertainty"]["said"]
+    assert "The dimension that came back in fewer than 20 resamples has no intervals" in facts["uncertainty"]["said"]
     never = facts["uncertainty"]["dimensions"][1]
     assert never["came_back"] == 0
     assert never["share"] == [None, None]

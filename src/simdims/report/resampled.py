@@ -46,8 +46,8 @@ def uncertainty_facts(found: Discovery, sure: Bootstrap | None, tops: list[NDArr
     if without < len(dimensions):
         said += "Lines on bars are 95% intervals; dashed ones are of loadings at zero and not calibrated. "
     if without:
-        whose = "Dimensions" if without == len(dimensions) else f"{without} of the dimensions"
-        said += f"{whose} that came back in fewer than {FEWEST} resamples have no intervals."
+        whose, have = ("dimension", "has") if without == 1 else (f"{without} dimensions", "have")
+        said += f"The {whose} that came back in fewer than {FEWEST} resamples {have} no intervals."
     said = said.strip()
     return {"said": said, "dimensions": dimensions}
 
