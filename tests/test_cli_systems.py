@@ -99,7 +99,7 @@ def test_triplets_of_several_people(matrices, capsys):
     same("out", from_triplets(table, odd="odd", by="who"))
 
 
-def test_comparisons_of_several_people(matrices):
+def test_comparisons_of_several_people(matrices, capsys):
     rng = np.random.default_rng(0)
     rows = []
     for name, S in matrices.items():
@@ -111,6 +111,10 @@ def test_comparisons_of_several_people(matrices):
     table.to_csv("answers.csv", index=False)
     assert done("discover", "answers.csv", "--as", "comparisons", "--by", "who", "-o", "out", *QUICK) == 0
     same("out", from_comparisons(table, by="who"))
+    assert done("evaluate", "comparisons", "out", "answers.csv", "--by", "who") == 0
+    _, header, *rows, _, _ = capsys.readouterr().out.splitlines()[-10:]
+    assert header.split() == ["who", "shared", "weighted"]
+    assert [len(row.split()) for row in rows] == [3] * 6
 
 
 @pytest.mark.parametrize("kind", ["similarities", "dissimilarities"])

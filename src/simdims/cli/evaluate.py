@@ -104,14 +104,15 @@ def _comparisons(options: argparse.Namespace) -> Findings:
         values["accuracies"] = shared_by_all
         if weighted:
             values["weighted_accuracies"] = weighted
-            lines[0] += "; second column: with the weights of each system"
-        width = max(map(len, shared_by_all), default=0) + 2
+        width = max(map(len, [*shared_by_all, options.by if weighted else "mean"])) + 2
+        if weighted:
+            lines.append(f"{options.by:<{width}}shared  weighted")
         lines += [
-            f"{name:<{width}}{own:6.1%}" + (f"  {weighted[name]:6.1%}" if name in weighted else "")
+            f"{name:<{width}}{own:6.1%}" + (f"  {weighted[name]:8.1%}" if name in weighted else "")
             for name, own in shared_by_all.items()
         ]
         means = [sum(those.values()) / len(those) for those in (shared_by_all, weighted) if those]
-        lines.append(f"{'mean':<{width}}" + "  ".join(f"{mean:6.1%}" for mean in means))
+        lines.append(f"{'mean':<{width}}" + "  ".join(f"{mean:{6 + 2 * at}.1%}" for at, mean in enumerate(means)))
     return Findings("\n".join([*lines, f"accuracy {accuracy:.6f}"]), values)
 
 
