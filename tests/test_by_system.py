@@ -96,7 +96,9 @@ def test_items_without_a_rated_pair_are_left_out_with_a_warning():
 def test_a_column_with_several_values_in_few_systems_is_left_out_with_a_warning():
     rows = [{"a": a, "b": b, "rating": 4, "who": f"p{m}", "group": "old"} for m in range(6) for a, b in ("xy", "yz")]
     rows[0]["group"] = "odl"
-    with pytest.warns(UserWarning, match="Column 'group' is not used .* several values in p0 \\('odl', 'old'\\)"):
+    with pytest.warns(
+        UserWarning, match="Column 'group' is not used .* several values in p0 \\('odl' in 1 row, 'old' in 1 row\\)"
+    ):
         people = from_ratings(rows, **COLUMNS, by="who")
     assert "group" not in people.info
 
@@ -110,6 +112,14 @@ def test_names_that_differ_only_in_case_or_spaces_are_reported():
     said = " ".join(str(one.message) for one in caught)
     assert f"{table.loc[0, 'a']!r}" in said
     assert "Names of systems that differ only in case or spaces are kept apart: 'P0' and 'p0'" in said
+
+
+def test_a_rare_item_named_nearly_like_a_frequent_one_is_reported():
+    table = ratings()
+    item = table.loc[0, "a"]
+    table.loc[0, "a"] = f"{item}x"
+    with pytest.warns(UserWarning, match=f"'{item}x' \\(once; '{item}' is frequent\\)"):
+        from_ratings(table, **COLUMNS)
 
 
 @pytest.mark.parametrize("weights", [None, "counts"])

@@ -109,10 +109,13 @@ def covariates(
 
 def _warn_of_exceptions(name: Hashable, exceptions: Mapping[Any, pd.Series], names: Sequence[str]) -> None:
     """Warn of a column that has one value in most systems, but several in a few."""
-    listed = [
-        f"{names[group]} ({', '.join(map(repr, cells.dropna().unique()[:3]))})" for group, cells in exceptions.items()
-    ]
-    warn(f"Column {name!r} is not used to describe systems: it has several values in {shortlist(listed)}.")
+    listed = []
+    for group, cells in exceptions.items():
+        counts = cells.value_counts().head(3).items()
+        values = ", ".join(f"{value!r} in {count:,} {plural('row', count)}" for value, count in counts)
+        listed.append(f"{names[group]} ({values})")
+    warn(f"Column {name!r} is not used to describe systems: it has several values in {shortlist(listed)}.",
+         "If they are typing errors, correct them.")  # fmt: skip
 
 
 def split_columns(frame: pd.DataFrame, by: Hashable) -> tuple[list[Any], list[Any]]:

@@ -35,6 +35,7 @@ from simdims._tables import (
     report,
     row_name,
     warn_of_other_measure,
+    warn_of_rare_names,
     warn_of_similar_names,
 )
 from simdims.similarity import Similarity, aligned, frame_cells, frame_labels, is_frame, labelled
@@ -158,6 +159,7 @@ def from_ratings(
     warn_of_other_measure(rating)
     (first, second), names = read_items(frame, [item1, item2])
     warn_of_similar_names(names, "items")
+    warn_of_rare_names(names, np.bincount(np.concatenate([first, second]), minlength=len(names)))
     ratings = read_numbers(frame, rating)
     rated = ratings[~np.isnan(ratings)]
     if not rated.size:
