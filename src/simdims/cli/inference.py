@@ -143,9 +143,6 @@ def _properties(options: argparse.Namespace) -> dict[str, Any]:
 
 def tests_found(options: argparse.Namespace, tests: HypothesisTests, seed: int) -> Findings:
     """Report hypothesis tests, and write them to OUT."""
-    from simdims.inference.result import N_SHOWN
-
-    everything = f"\n{tests.table.to_string(index=False)}" if len(tests.hypotheses) > N_SHOWN else ""
-    found = Findings(f"{tests.summary()}{everything}", tests.to_dict(), seed)
+    found = Findings(tests.summary(n_shown=len(tests.hypotheses)), tests.to_dict(), seed)
     write_result(options.out, found.plain(), tests.table)
     return found

@@ -173,8 +173,8 @@ class HypothesisTests:
             "tests": self.table.to_dict(orient="records"),
         }
 
-    def summary(self) -> str:
-        """The findings as text, with one line per hypothesis."""
+    def summary(self, n_shown: int = N_SHOWN) -> str:
+        """The findings as text, with one line for each of the first `n_shown` hypotheses."""
         sides = "one-sided" if self.alternative == "greater" else "two-sided"
         what = "systems" if self.test == "weights" else "items"
         if self.test == "population" and self.method.endswith("generalised to systems"):
@@ -182,9 +182,9 @@ class HypothesisTests:
         what += " given the nuisance" if self.nuisance else ""
         how = f"{self.method[:1].upper()}{self.method[1:]}; {len(self.null_distribution):,} permutations of the {what}"
         lines = [self._headline(), f"{how}, {sides}; Benjamini-Hochberg at {self.alpha:g}."]
-        width = max(map(len, self.hypotheses[:N_SHOWN]))
+        width = max(map(len, self.hypotheses[:n_shown]))
         adjusted, significant = self.pvalue_adjusted, self.significant
-        for place, name in enumerate(self.hypotheses[:N_SHOWN]):
+        for place, name in enumerate(self.hypotheses[:n_shown]):
             verdict = self._verdict(place) if significant[place] else "not significant"
             numbers = f"p = {_p(self.pvalue[place])}, adjusted {_p(adjusted[place])}"
             if self.test == "regression":
@@ -197,8 +197,8 @@ class HypothesisTests:
             fewer = f"fewer permutations ({self.n_permutations.min():,} or more)"
             those = "those in which the permuted property varies over the observed pairs"
             lines[1] += f" {few} of {len(self.hypotheses)} compared with {fewer}, {those}."
-        if len(self.hypotheses) > N_SHOWN:
-            lines.append(f"  and {len(self.hypotheses) - N_SHOWN} more: see .table")
+        if len(self.hypotheses) > n_shown:
+            lines.append(f"  and {len(self.hypotheses) - n_shown} more in the table")
         return "\n".join(lines)
 
     def __repr__(self) -> str:
