@@ -195,7 +195,7 @@ def _text_positions(cells: Cells, names: Names) -> tuple[NDArray[np.intp], tuple
         return positions, tuple(found)
     place = {name: position for position, name in enumerate(names)}
     unknown = np.array([name not in place for name in found])
-    cells.refuse(unknown[positions], "name items that are in labels")
+    cells.refuse(unknown[positions], "name items of the embedding or of labels")
     return np.array([place[name] for name in found])[positions], names
 
 
