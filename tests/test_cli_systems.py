@@ -203,6 +203,8 @@ def test_mistakes_are_named_with_the_options(result, ratings, matrices, capsys):
         (["weights", "result", "--by", "person", "--fdr", "3"], 1, "--fdr must be"),
         (["discover", "people.csv", "--by", "colour", "-o", "x", *QUICK], 1, "'colour'"),
         (["discover", "one.npy", "--by", "person", "-o", "x", *QUICK], 2, "--by does not apply to FILE"),
+        (["discover", "one.npy", "--labels", "name", "--by", "p", "-o", "x"], 2, "as features because of --labels"),
+        (["discover", "result", "-o", "x"], 1, "FILE must hold data, got 'result', a result of `simdims discover`"),
         (["plot", "map", "result", "--by", "group", "-o", "x.png"], 2, "--by only applies to the figure weights"),
         (["discover", "people.csv", "--by", "participant", "--diagonal", "one", "-o", "x", *QUICK], 1, "--diagonal"),
     ]  # fmt: skip

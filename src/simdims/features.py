@@ -177,7 +177,8 @@ def _clean_features(X: Any) -> tuple[NDArray[np.floating], tuple[str, ...] | Non
     features = as_array(X, "X")
     if features.ndim != 2 or 0 in features.shape:
         rule = "must have a row for each item and a column for each feature"
-        raise ParameterError("X", rule, f"shape {features.shape}")
+        got = "columns without rows" if features.ndim == 2 and not len(features) else f"shape {features.shape}"
+        raise ParameterError("X", rule, got)
     if features.dtype.kind not in "biufO":
         raise ParameterTypeError("X", "must hold numbers", f"dtype {features.dtype}")
     if features.dtype not in (np.float32, np.float64):

@@ -204,7 +204,9 @@ def _refuse_others(options: argparse.Namespace, kind: str, kept: Collection[str]
         flag = option_of(options.command, others[0])
         *most, last = (f"--as {one}" for one in sources.KINDS if others[0] in _options_of(options, one))
         fitting = f"{', '.join(most)} and {last}" if most else last
-        raise UsageError(f"{flag} does not apply to FILE, which was read as {kind}, but to {fitting}.")
+        own = sorted(_given(options, options.own[kind])) if options.kind is None else []
+        why = f" because of {option_of(options.command, own[0])}" if own else ""
+        raise UsageError(f"{flag} does not apply to FILE, which was read as {kind}{why}, but to {fitting}.")
 
 
 def _options_of(options: argparse.Namespace, kind: str) -> set[str]:

@@ -87,7 +87,10 @@ def read_set(options: argparse.Namespace) -> SimilaritySet:
         shared.refuse(options, others, "does not apply to a saved set")
         return SimilaritySet.load(options.source)
     if (options.source / "discovery.json").exists():
-        raise ValueError(f"FILE must hold data, got {str(options.source)!r}, a result of `simdims discover`.")
+        raise ValueError(
+            f"FILE must hold data, got {str(options.source)!r}, a result of `simdims discover`: pass the file that it "
+            "was made from, or another command, such as `simdims report`."
+        )
     labels = shared.read_labels(options)
     if options.kind != "dissimilarity":
         others = ("weights", "diagonal", "header", "method", "sigma")
