@@ -269,7 +269,6 @@ MISTAKES = [
     ("evaluate nothing", 2, "'nothing'"),
     ("similarity", 2, "SOURCE"),
     ("frobnicate", 2, "'frobnicate'"),
-    ("", 2, "COMMAND"),
     # Where results should go
     ("discover S.csv -o folder", 1, "folder'.*other files"),
     ("discover S.csv -o S.npz", 1, "S.npz'.*file"),
@@ -328,7 +327,7 @@ MISTAKES = [
 ]
 
 
-@pytest.mark.parametrize(("typed", "status", "pattern"), MISTAKES, ids=[row[0] or "nothing" for row in MISTAKES])
+@pytest.mark.parametrize(("typed", "status", "pattern"), MISTAKES, ids=[row[0] for row in MISTAKES])
 def test_a_mistake_is_one_line_and_writes_nothing(capsys, typed, status, pattern):
     before = everything()
     assert main(typed.split()) == status
@@ -464,3 +463,10 @@ def test_an_interrupt_that_compiled_code_turned_into_an_error_is_an_interrupt(mo
     assert main(["evaluate", "triplets", "W.csv", "answers.csv"]) == 130
     assert capsys.readouterr().err == ""
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_without_a_command_the_commands_are_listed(capsys):
+    assert main([]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err == parser().format_help()

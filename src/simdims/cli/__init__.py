@@ -38,7 +38,7 @@ from simdims.cli import (
     uncertainty,
 )
 from simdims.cli.contents import contents
-from simdims.cli.options import UsageError, check_running, number, whole
+from simdims.cli.options import UsageError, check_running, number, say_if_resumed, whole
 from simdims.cli.outputs import as_json
 from simdims.cli.spelling import in_options
 from simdims.cli.terminal import say, write
@@ -88,6 +88,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(top: argparse.ArgumentParser, arguments: Sequence[str] | None, options: argparse.Namespace) -> int:
     completion.answer_shell(top)
+    if not (sys.argv[1:] if arguments is None else arguments):
+        sys.stderr.write(top.format_help())
+        return 2
     try:
         _, unknown = top.parse_known_args(arguments, options)
         if getattr(options, "config", None) is not None:
@@ -104,6 +107,7 @@ def _run(top: argparse.ArgumentParser, arguments: Sequence[str] | None, options:
         config.require(options)
     with _reporting(top, options):
         check_running(options)
+        say_if_resumed(options)
         found = options.run(options)
         write(as_json(found.plain()) if options.json else found.text())
     return 0

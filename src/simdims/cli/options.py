@@ -311,6 +311,14 @@ def arguments(options: argparse.Namespace, *names: str) -> dict[str, Any]:
     return {name: given[name] for name in names}
 
 
+def say_if_resumed(options: argparse.Namespace) -> None:
+    """Tell the user that finished fits are read from the checkpoint, so the estimated time is too long."""
+    folder = getattr(options, "checkpoint", None)
+    if folder is None or getattr(options, "dry_run", False) or not folder.is_dir() or not any(folder.iterdir()):
+        return
+    say(f"Resuming from {folder}: fits saved there are not repeated.")
+
+
 def check_running(options: argparse.Namespace) -> None:
     """Check options before the run that would fail in the middle of it or make it endless."""
     from simdims._parallel import check_n_jobs
