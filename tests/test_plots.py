@@ -474,6 +474,15 @@ def test_a_computed_map_is_the_same_every_time():
     np.testing.assert_array_equal(one, other)
 
 
+def test_numbers_on_a_map_do_not_hide_the_items_of_a_small_group():
+    W = np.repeat(np.eye(2), 4, axis=0)
+    xy = np.concatenate([np.zeros((4, 2)), np.full((4, 2), 10.0)])
+    ax = drawn(plots.embedding_map(W, coordinates=xy))
+    numbers = [text.get_window_extent() for text in ax.texts if text.get_text() in ("1", "2")]
+    assert len(numbers) == 2
+    assert not any(box.contains(*place) for box in numbers for place in ax.transData.transform(xy))
+
+
 def test_names_on_a_map_lie_over_no_other():
     W = simulate.dirichlet(150, 3, random_state=0)
     xy = np.random.default_rng(0).random((150, 2))

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 #: With more items than this, dots are rasterized, which keeps files small.
 _MOST_VECTOR_DOTS = 5000
+#: The number of a dimension is written beside its items if it would hide more than this share of them.
+_MOST_HIDDEN = 0.2
 #: Up to this many items, t-SNE is fastest on one thread.
 _ONE_THREAD = 2000
 
@@ -117,7 +119,7 @@ def embedding_map(
     Returns
     -------
     matplotlib Axes
-        The number of each coloured dimension is at the centre of its items.
+        The number of each coloured dimension is at the centre of its items, or beside them if they are few.
 
     Examples
     --------
@@ -175,16 +177,46 @@ def map_positions(W: NDArray[np.float64], random_state: int) -> NDArray[np.float
 
 
 def _write_numbers(ax: Axes, xy: NDArray, coloured: list[int], dominant: NDArray[np.intp]) -> list[style.Box]:
-    """Write the number of each coloured dimension at the centre of its items; return the boxes used."""
-    taken = []
+    """Write the number of each coloured dimension at the centre of its items, or beside them; return the boxes used."""
+    taken: list[style.Box] = []
     look: dict[str, Any] = {"fontsize": style.small(), "fontweight": "bold", "ha": "center", "va": "center"}
     box: dict[str, Any] = {"boxstyle": "round,pad=0.15", "facecolor": "white", "linewidth": 0.6, "alpha": 0.9}
-    groups = [xy[dominant == k] for k in coloured]
-    middles = [np.argmin(np.linalg.norm(group - np.median(group, axis=0), axis=1)) for group in groups]
-    centres = np.array([group[at] for group, at in zip(groups, middles, strict=True)]).reshape(-1, 2)
-    places, _ = style.in_points(ax, centres)
-    for colour, k, centre, (x, y) in zip(style.COLOURS, coloured, centres, places, strict=False):
+    places, size = style.in_points(ax, xy)
+    for colour, k in zip(style.COLOURS, coloured, strict=False):
         width, height, _ = style.text_size(str(k + 1), style.small())
-        taken.append((x - width / 2 - 2, y - height / 2 - 2, x + width / 2 + 2, y + height / 2 + 2))
-        ax.text(centre[0], centre[1], str(k + 1), color=colour, bbox={**box, "edgecolor": colour}, **look)
+        taken.append(_place_of_number(places, dominant == k, (width / 2 + 2, height / 2 + 2), size, taken))
+        left, bottom, right, top = taken[-1]
+        at = ((left + right) / 2 / size[0], (bottom + top) / 2 / size[1])
+        ax.text(*at, str(k + 1), color=colour, transform=ax.transAxes, bbox={**box, "edgecolor": colour}, **look)
     return taken
+
+
+def _place_of_number(
+    places: NDArray,
+    own: NDArray[np.bool_],
+    half: tuple[float, float],
+    size: tuple[float, float],
+    taken: list[style.Box],
+) -> style.Box:
+    """The box at the centre of a dimension's items, unless it hides many of them and there is room beside them."""
+    group = places[own]
+    middle = group[np.argmin(np.linalg.norm(group - np.median(group, axis=0), axis=1))]
+    directions = [(np.cos(angle), np.sin(angle)) for angle in np.arange(8) * np.pi / 4]
+    shifts = [(0.0, 0.0), *((r * c, r * s) for r in (1.5, 2.0, 2.5, 3.0, 4.0) for c, s in directions)]
+    boxes = []
+    for across, up in shifts:
+        x, y = middle[0] + 2 * half[0] * across, middle[1] + 2 * half[1] * up
+        boxes.append((x - half[0], y - half[1], x + half[0], y + half[1]))
+    if _n_hidden(boxes[0], group) <= _MOST_HIDDEN * len(group):
+        return boxes[0]
+    for box in boxes[1:]:
+        is_inside = min(box[:2]) >= 0 and box[2] <= size[0] and box[3] <= size[1]
+        if is_inside and not _n_hidden(box, places) and (not taken or style.apart(np.asarray(taken), box).all()):
+            return box
+    return boxes[0]
+
+
+def _n_hidden(box: style.Box, places: NDArray) -> int:
+    left, bottom, right, top = box
+    x, y = places.T
+    return int(np.count_nonzero((x > left) & (x < right) & (y > bottom) & (y < top)))
