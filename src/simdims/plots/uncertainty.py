@@ -53,8 +53,8 @@ def uncertainty(
     Returns
     -------
     matplotlib Axes
-        One row per value, in descending order (shares in the order of the dimensions). Open marks are values at zero,
-        whose intervals are not calibrated.
+        One row per value, in descending order (shares in the order of the dimensions). Open marks are values that are
+        zero in more than 2.5% of the resamples, whose intervals are not calibrated.
 
     Examples
     --------
@@ -88,7 +88,11 @@ def uncertainty(
     at = np.arange(len(rows))
     ax.hlines(at, interval[0, rows], interval[1, rows], color=style.MAIN, linewidth=1.2)
     faces = np.where(is_open[rows], "white", style.MAIN)
-    ax.scatter(values[rows], at, s=12, c=faces, edgecolors=style.MAIN, linewidths=0.8, zorder=3)
+    look: dict[str, Any] = {"s": 12, "edgecolors": style.MAIN, "linewidths": 0.8, "zorder": 3}
+    ax.scatter(values[rows], at, c=faces, **look)
+    if is_open[rows].any():
+        ax.scatter([], [], c="white", label="at zero in some resamples: not calibrated", **look)
+        style.key(ax, loc="lower right", bbox_to_anchor=(1.0, 1.0))
     width = style.outer_width(ax)
     texts = style.all_fitted([names[i] for i in rows.tolist()], style.tiny(), 0.4 * width, among=names)
     xlabel = style.fitted_list(on, style.small(), 0.55 * width, start=xlabel, among=[*dimensions, *on])
@@ -98,10 +102,10 @@ def uncertainty(
     style.tidy(ax, xlabel if len(rows) == len(values) else f"{xlabel}\n{len(rows)} of {len(values):,} {every}")
     ax.tick_params(axis="y", length=0)
     if of == "shares":
-        look: dict[str, Any] = {"color": style.QUIET}
+        quiet: dict[str, Any] = {"color": style.QUIET}
         for row, share in enumerate(result.came_back[rows]):
-            style.write_beside(ax, f"{share:.0%}", (1, row), (4, 0), ("axes fraction", "data"), va="center", **look)
-        style.write_beside(ax, "came back", (1, 1), (4, 3), "axes fraction", **look)
+            style.write_beside(ax, f"{share:.0%}", (1, row), (4, 0), ("axes fraction", "data"), va="center", **quiet)
+        style.write_beside(ax, "came back", (1, 1), (4, 3), "axes fraction", **quiet)
     return ax
 
 
