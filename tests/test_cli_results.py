@@ -1,5 +1,6 @@
 """The commands that fit, evaluate and test give the same numbers as the functions."""
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -123,6 +124,26 @@ def test_the_dimension_test_writes_its_table():
     found = pd.read_csv("tests.csv")
     assert list(found["hypothesis"]) == ["first", "noise"]
     np.testing.assert_allclose(found["pvalue"], expected["pvalue"])
+
+
+def test_labels_of_an_embedding_come_from_a_file(capsys):
+    W = fitted()
+    capsys.readouterr()
+    np.savetxt("bare.txt", W.to_numpy())
+    Path("labels.txt").write_text("\n".join(W.index))
+    pd.read_csv("properties.csv").sample(frac=1, random_state=0).to_csv("shuffled.csv", index=False)
+    words = ["shuffled.csv", "--labels", "name", "--seed", "0", "--permutations", "99", "--quiet", "--json"]
+    assert main(["test", "W.csv", *words]) == 0
+    expected = json.loads(capsys.readouterr().out)
+    assert main(["test", "bare.txt", *words, "--label-file", "labels.txt"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [row["statistic"] for row in found["tests"]] == pytest.approx(
+        [row["statistic"] for row in expected["tests"]]
+    )
+    Path("labels.txt").write_text("a\nb")
+    assert main(["test", "bare.txt", *words, "--label-file", "labels.txt"]) == 1
+    assert "--label-file must have one label for each of the" in capsys.readouterr().err
+    assert main(["test", "W.csv", *words, "--label-file", "labels.txt"]) == 2
 
 
 def test_categories_are_tested_by_level(capsys):

@@ -94,7 +94,7 @@ def _label(options: argparse.Namespace) -> Findings:
     except ParameterError as error:
         if error.name != "properties" or options.labels is not None:
             raise
-        remedy = "if a column names the items, pass its name as {labels}"
+        remedy = "if a column names the items, pass its name as {label_column}"
         raise ParameterError(error.name, error.rule, error.got, remedy) from None
     names = naming.suggested_names(table)
     n_dimensions = W.shape[1]

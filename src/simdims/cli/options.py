@@ -8,11 +8,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from simdims._parameters import ParameterError
 from simdims.cli.outputs import check_target, check_writable
 from simdims.cli.spelling import option_of
 from simdims.cli.terminal import LoggedProgress, is_terminal, say
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from simdims.io.tables import Reading
     from simdims.similarity import Similarity
     from simdims.systems import SimilaritySet
@@ -232,6 +235,9 @@ def add_embedding(parser: argparse.ArgumentParser, files: str = "EMBEDDING") -> 
     source = "a file with one row per item, or a folder written by `simdims discover`"
     parser.add_argument("source", metavar="EMBEDDING", type=Path, help=source)
     parser.add_argument("--item", metavar="COLUMN", help=f"the column of {files} with the labels (default: item)")
+    if files == "EMBEDDING":
+        names = "a text file with the item labels of EMBEDDING, one per line, if it has none"
+        parser.add_argument("--label-file", type=Path, metavar="FILE", help=names)
     add_key(parser, "embedding")
 
 
@@ -242,7 +248,7 @@ def read_embedding(options: argparse.Namespace) -> Any:
     if options.source.is_dir():
         from simdims.discovery import Discovery
 
-        refuse(options, ("item", "key"), "does not apply if EMBEDDING is a folder")
+        refuse(options, ("item", "key", "label_file"), "does not apply if EMBEDDING is a folder")
         return Discovery.load(options.source).embedding_frame()
     name = options.item
     how = reading(options)
@@ -253,7 +259,27 @@ def read_embedding(options: argparse.Namespace) -> Any:
         W = W.reset_index(drop=True)  # an embedding without labels
     if hasattr(W, "columns") and list(W.columns) == [str(place) for place in range(W.shape[1])]:
         W.columns = [f"dimension{place + 1}" for place in range(W.shape[1])]  # a table without names of columns
-    return W
+    return W if getattr(options, "label_file", None) is None else _labelled(W, options)
+
+
+def _labelled(W: Any, options: argparse.Namespace) -> pd.DataFrame:
+    """An embedding with the labels of --label-file."""
+    import pandas as pd
+
+    from simdims.similarity import is_default_axis, is_frame
+    from simdims.similarity.labels import clean_labels
+
+    if options.item is not None:
+        raise UsageError("--item and --label-file must not both be given: either names the items.")
+    if is_frame(W) and not is_default_axis(W.index):
+        raise UsageError("--label-file only applies to an EMBEDDING without labels.")
+    names = read_labels(options) or []
+    if len(names) != len(W):
+        raise ParameterError("label_file", f"must have one label for each of the {len(W)} items", f"{len(names)}")
+    labels = list(clean_labels(names, len(W)))
+    if is_frame(W):
+        return W.set_axis(labels)
+    return pd.DataFrame(W, labels, [f"dimension{k + 1}" for k in range(W.shape[1])])
 
 
 def warn_of_order(W: Any, labels: str | None, what: str) -> None:

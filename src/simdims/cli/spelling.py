@@ -68,8 +68,9 @@ class Spelling:
         self._labels = option_of(options.command, given[0]) if given else None
         self._names.pop("labels", None)
         if namers:
-            # If a command has both, --item names its embedding's items and --labels those of another table.
-            of_tables = [name for name in namers if name != "item"] or namers
+            # With --item, it and --label-file name the items of the embedding, and --labels those of another table.
+            of_embeddings = ("item", "label_file") if {"item", "labels"} <= {*namers} else ("item",)
+            of_tables = [name for name in namers if name not in of_embeddings] or namers
             namer = ([name for name in given if name in of_tables] or of_tables[::-1])[0]
             self._names["labels"] = str(option_of(options.command, namer))
 
