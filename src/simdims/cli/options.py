@@ -276,7 +276,7 @@ def _labelled(W: Any, options: argparse.Namespace) -> pd.DataFrame:
     names = read_labels(options) or []
     if len(names) != len(W):
         raise ParameterError("label_file", f"must have one label for each of the {len(W)} items", f"{len(names)}")
-    labels = list(clean_labels(names, len(W)))
+    labels = list(clean_labels(names, len(W)) or names)
     if is_frame(W):
         return W.set_axis(labels)
     return pd.DataFrame(W, labels, [f"dimension{k + 1}" for k in range(W.shape[1])])
