@@ -71,7 +71,7 @@ def test_ratings_of_several_people_are_kept_apart(ratings, capsys):
     assert found.similarity.info["group"].tolist() == list("ababab")
     assert [row["system"] for row in told["weights"]] == list(people.names)
     assert told["systems"]["systems"] == list(people.names)
-    assert any("held-out R2" in line and "systems" in line for line in told["findings"])
+    assert any("Held-out R2" in line and "systems" in line for line in told["findings"])
     assert told["noise_ceiling"]["share"] == found.systems.comparison.loc["scale", "r2"] / found.noise_ceiling.upper
     assert any("of the upper bound" in line for line in told["findings"])
 

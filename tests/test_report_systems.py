@@ -123,7 +123,8 @@ def test_a_discovery_of_people_says_what_weights_are_worth(tmp_path):
     stack = [simulate.add_noise((W * a) @ W.T, 0.9, random_state=m) for m, a in enumerate(rng.uniform(0, 2, (8, 2)))]
     found = discover(SimilaritySet(stack), ranks=2, n_runs=2, n_repeats=1, random_state=0)
     facts, text = facts_of(found, tmp_path)
-    assert facts["systems"]["said"][0] == found.systems.summary()
+    assert facts["systems"]["said"][0] == found.systems.headline()
+    assert facts["systems"]["models"] == [list(row) for row in found.systems.rows()]
     np.testing.assert_allclose(facts["systems"]["r2"], found.systems.r2["weights"], rtol=1e-4)
     assert "2 dimensions of 14 items in 8 systems" in text
     summary, data = text.split('<section id="dimensions"')[0], text.split('id="data-facts"')[1]

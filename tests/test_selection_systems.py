@@ -264,6 +264,9 @@ def test_weights_are_worth_having_where_systems_differ_and_only_there(alike):
     assert r2["alone"] < r2["weights"]
     assert compared.better_than("alone")
     assert ("Weights of systems improve predictions" in compared.summary()) is not alike
+    for _, shown, against in compared.rows():
+        assert shown in {f"{value:.3f}" for value in r2}
+        assert against == "" or against.startswith("weights are better by")
     if alike:
         assert r2["average"] == r2["weights"]
 

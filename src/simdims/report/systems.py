@@ -41,6 +41,7 @@ def systems_facts(found: Discovery) -> dict[str, Any] | None:
         "weights": [rounded(row) for row in weights],
         "differ": differ,
         "said": _said(found, table, differ=differ),
+        "models": [] if found.systems is None else [list(row) for row in found.systems.rows()],
         "distances": rounded(table["distance"]),
         "r2": None if found.systems is None else rounded(table["r2"]),
         "unusual": [bool(one) for one in table["unusual"]],
@@ -72,7 +73,7 @@ def _beyond(values: NDArray[np.float64]) -> NDArray[np.bool_]:
 
 
 def _said(found: Discovery, table: pd.DataFrame, *, differ: bool) -> list[str]:
-    said = [] if found.systems is None else [found.systems.summary()]
+    said = [] if found.systems is None else [found.systems.headline()]
     said += [found.noise_ceiling_words] if found.noise_ceiling_words else []
     if not differ or len(table) < 2:
         return said

@@ -99,20 +99,40 @@ class SystemsComparison:
         return f"Weights of systems {improve} predictions."
 
     def summary(self) -> str:
-        """Return the result in words."""
-        r2, verdict = self.comparison["r2"], self.verdict()
+        """Return the result in words, with one line per model."""
+        rows = self.rows()
+        wide = max((len(model) for model, _, _ in rows), default=0)
+        lines = [f"  {model:<{wide}}  {r2:>6}  {against}".rstrip() for model, r2, against in rows]
+        return "\n".join([self.headline(), *lines])
+
+    def headline(self) -> str:
+        """Return whether weights improve predictions, and what else the comparison shows."""
+        verdict = self.verdict()
         if self.n_systems == 1:
             return verdict
-        alone, errors = self._against("alone"), f"Standard errors (±) are over {self.n_systems} systems."
-        if self.better_than("alone") is False:
-            errors += " Systems differ in more than the weights of common dimensions."
-        if np.isinf(self.shrinkage):
-            average = f"held-out R2 {r2['average']:.3f} with {MODELS['average']}"
-            return f"{verdict[:-1]} ({average}). That is {alone}. {errors}"
-        return (
-            f"{verdict[:-1]}: held-out R2 is {r2['weights']:.3f} with them, {self._against('average')}, "
-            f"{self._against('scale')}, and {alone}. {errors}"
-        )
+        is_worse = self.better_than("alone") is False
+        more = " Systems differ in more than the weights of common dimensions." if is_worse else ""
+        errors = f"standard errors (±) over {self.n_systems} systems"
+        if not np.isinf(self.shrinkage):
+            return f"{verdict}{more} Held-out R2, with {errors}:"
+        average = f"held-out R2 {self.comparison['r2']['average']:.3f} with {MODELS['average']}"
+        return f"{verdict[:-1]} ({average}). That is {self._against('alone')}, with {errors}.{more}"
+
+    def rows(self) -> list[tuple[str, str, str]]:
+        """Return each model, its held-out R2, and how weights compare with it; empty if weights are not used."""
+        if self.n_systems == 1 or np.isinf(self.shrinkage):
+            return []
+        r2 = {model: f"{value:.3f}" for model, value in self.comparison["r2"].items()}
+        others = [(MODELS[model], r2[model], self._difference(model)) for model in ("average", "scale", "alone")]
+        return [(MODELS["weights"], r2["weights"], ""), *others]
+
+    def _difference(self, model: str) -> str:
+        better = {True: "weights are better by", None: "not clearly different:", False: "weights are worse by"}
+        verdict = self.better_than(model)
+        gain, error = (float(self.comparison[name][model]) for name in ("gain", "standard_error"))
+        gain = gain if verdict is None else abs(gain)
+        adjusted = ", adjusted in the same way" if model == "scale" else ""
+        return f"{better[verdict]} {gain:.3f} ± {error:.3f}{adjusted}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain numbers, lists and strings; non-finite numbers become strings."""
@@ -144,11 +164,8 @@ class SystemsComparison:
     def _against(self, model: str) -> str:
         row = self.comparison.loc[model]
         better = {True: "better than", None: "not clearly different from", False: "worse than"}[self.better_than(model)]
-        adjusted = " with the same adjustment" if model == "scale" else ""
-        return (
-            f"{better} {MODELS[model]} ({row['r2']:.3f}; difference{adjusted} {row['gain']:.3f} ± "
-            f"{row['standard_error']:.3f})"
-        )
+        difference = f"{row['gain']:.3f} ± {row['standard_error']:.3f}"
+        return f"{better} {MODELS[model]} ({row['r2']:.3f}; difference {difference})"
 
     def __repr__(self) -> str:
         r2 = ", ".join(f"{model} {value:.3f}" for model, value in self.comparison["r2"].items())

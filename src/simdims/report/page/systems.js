@@ -16,7 +16,8 @@ export function startSystems() {
   if (!systems) return;
   byId("systems").hidden = false;
   byId("systems-link").hidden = false;
-  byId("systems-words").append(...systems.said.map((text) => element("p", {}, text)));
+  const [first, ...others] = systems.said.map((text) => element("p", {}, text));
+  byId("systems-words").append(...(first ? [first] : []), modelTable(systems.models), ...others);
   if (!systems.differ) return;
   byId("systems-words").append(
     element(
@@ -165,6 +166,20 @@ function differences(column) {
       ),
     ),
   ];
+}
+
+// The held-out R2 of each model, and how weights compare with it.
+function modelTable(models) {
+  if (!models.length) return "";
+  const rows = models.map(([model, r2, against]) =>
+    element(
+      "tr",
+      {},
+      element("th", { scope: "row" }, model, against ? element("span.note", {}, against) : ""),
+      element("td.number", {}, r2),
+    ),
+  );
+  return element("table.plain.models", {}, element("tbody", {}, rows));
 }
 
 function weightTable(systems, chosen, draw) {
