@@ -333,6 +333,11 @@ def test_no_words_overlap_and_larger_loadings_are_larger_words(n):
     assert [text.get_position() for text in again.texts] == [text.get_position() for text in ax.texts]
 
 
+def test_words_with_tiny_loadings_are_not_drawn():
+    ax = plots.word_cloud([[1.0], [0.5], [0.06], [0.04]], labels=["dog", "cat", "cow", "car"])
+    assert texts_of(ax) == ["dog", "cat", "cow"]
+
+
 def test_words_that_do_not_fit_are_a_warning():
     ax = Figure(figsize=(0.5, 0.4)).subplots()
     with pytest.warns(UserWarning, match=r"word_cloud draws \d+ of 30 words"):

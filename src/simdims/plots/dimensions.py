@@ -22,6 +22,8 @@ _MOST_PIXELS = 160
 
 #: Size of the smallest word of a cloud relative to the largest.
 _SMALLEST = 0.35
+#: Words with less than this share of the largest loading are not drawn: the smallest size would exaggerate them.
+_LEAST_WORD = 0.05
 #: Points between two words.
 _GAP = 1.5
 #: Positions on the spiral tried for each word.
@@ -148,7 +150,7 @@ def word_cloud(
     dimension : int or str, default=1
         Its number (from 1) or name.
     n_words : int, default=40
-        Maximum number of words; items without a positive loading are never drawn.
+        Maximum number of words; items with less than 5% of the largest loading are not drawn.
     labels : sequence of str, optional
         Names of the items, which override those of `result`; unnamed items are shown as row numbers.
     cmap : str, default="viridis"
@@ -176,6 +178,7 @@ def word_cloud(
     k = loadings.find_dimension(dimension)
     require_count("n_words", n_words)
     top = loadings.top(k, n_words)
+    top = top[loadings.W[top, k] >= _LEAST_WORD * loadings.W[top, k].max(initial=0.0)]
     if not top.size:
         raise ParameterError("dimension", "must have an item with a positive loading", f"none in dimension {k + 1}")
     colours = style.colour_map(cmap)
