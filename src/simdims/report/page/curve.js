@@ -172,9 +172,9 @@ function curve(selection, width, state, readout) {
       },
     },
     ticks(bottom, high + room, 5)
-      .map((value) => [
+      .map((value, _, all) => [
         svg("line.guide", { x1: box.left, x2: width - box.right, y1: y(value), y2: y(value) }),
-        svg("text.tick", { x: box.left - 8, y: y(value) + 4, "text-anchor": "end" }, tickText(value)),
+        svg("text.tick", { x: box.left - 8, y: y(value) + 4, "text-anchor": "end" }, tickText(value, all)),
       ])
       .flat(),
     rankTicks(ranks, x, width).map((rank) =>

@@ -139,9 +139,13 @@ export function ticks(low, high, wanted) {
   return found;
 }
 
-// A number on an axis, without the digits that arithmetic adds.
-export function tickText(value) {
-  return Math.abs(value) >= 1e5 ? value.toExponential(0) : String(Number(value.toPrecision(6)));
+// A number on an axis, with as many decimals as the others on it, and without the digits that arithmetic adds.
+export function tickText(value, others) {
+  const largest = Math.max(...others.map(Math.abs));
+  if (largest >= 1e5) return value.toExponential(0);
+  if (largest < 1e-4) return String(Number(value.toPrecision(6)));
+  const decimals = others.map((one) => (String(Number(one.toPrecision(6))).split(".")[1] || "").length);
+  return value.toFixed(Math.max(...decimals));
 }
 
 // How wide pictures are drawn for paper: beside something else, and over the whole page.

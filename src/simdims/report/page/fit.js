@@ -73,11 +73,11 @@ function chart(fit, width, readout) {
       "aria-label": `Observed against predicted similarities of ${count(fit.n_pairs, "pair")}; in-sample correlation ${two(fit.correlation)}.`,
     },
     marks
-      .map((value) => [
+      .map((value, _, all) => [
         svg("line.guide", { x1: x(value), x2: x(value), y1: top, y2: top + side }),
         svg("line.guide", { x1: left, x2: left + side, y1: y(value), y2: y(value) }),
-        svg("text.tick", { x: x(value), y: top + side + 15, "text-anchor": "middle" }, tickText(value)),
-        svg("text.tick", { x: left - 6, y: y(value) + 4, "text-anchor": "end" }, tickText(value)),
+        svg("text.tick", { x: x(value), y: top + side + 15, "text-anchor": "middle" }, tickText(value, all)),
+        svg("text.tick", { x: left - 6, y: y(value) + 4, "text-anchor": "end" }, tickText(value, all)),
       ])
       .flat(),
     cells,

@@ -39,11 +39,11 @@ export function histogram(values, width) {
       }),
     ),
   );
-  const axis = ticks(0, largest, width > 320 ? 5 : 3).map((value) =>
+  const axis = ticks(0, largest, width > 320 ? 5 : 3).map((value, _, all) =>
     svg(
       "text.tick",
       { x: x(value), y: base + 14, "text-anchor": value === 0 ? "start" : x(value) > width - 16 ? "end" : "middle" },
-      tickText(value),
+      tickText(value, all),
     ),
   );
   const picture = svg(

@@ -71,9 +71,9 @@ function strip(systems, column, width) {
   const y = (weight) => height - bottom - ((height - bottom - top) * weight) / most;
   const step = (0.86 * band) / groups.length;
   const centre = (k, group) => left + band * k + 0.07 * band + step * (group + 0.5);
-  const parts = ticks(0, most, 5).map((value) => [
+  const parts = ticks(0, most, 5).map((value, _, all) => [
     svg(value === 1 ? "line.axis" : "line.guide", { x1: left, x2: left + n * band, y1: y(value), y2: y(value) }),
-    svg("text.tick", { x: left - 6, y: y(value) + 4, "text-anchor": "end" }, tickText(value)),
+    svg("text.tick", { x: left - 6, y: y(value) + 4, "text-anchor": "end" }, tickText(value, all)),
   ]);
   if (systems.names.length * n <= MOST_MARKS) {
     systems.weights.forEach((row, m) => {
