@@ -144,6 +144,8 @@ def _of_the_system(error: Exception) -> str | None:
     if isinstance(error, OSError) and error.strerror:
         place = "" if error.filename is None else f": {os.fsdecode(error.filename)!r}"
         return f"{error.strerror}{place}."
+    if isinstance(error, ModuleNotFoundError) and error.name == "torch":
+        return re.sub(r"^device='(.+?)'", r"--device \1", str(error))
     if isinstance(error, MemoryError) and not str(error):
         return "Not enough memory."
     if isinstance(error, ArithmeticError):
