@@ -202,15 +202,15 @@ class RankSelection:
         ]
         if self.comparison_alpha > 0:
             lines.append(
-                f"Penalty on the loadings: alpha = {self.alpha:.3g} for {self.rank} {dimensions} (numbers were "
-                f"compared with {self.comparison_alpha:.3g})."
+                f"Penalty on the loadings: alpha = {self.alpha:.3g} for {self.rank} {dimensions} "
+                f"({self.comparison_alpha:.3g} while numbers of dimensions were compared)."
             )
         if self.shrinkage is not None:
             lines.append(
                 "The weights of all systems are 1: weights do not help to predict held-out pairs."
                 if np.isinf(self.shrinkage)
-                else f"Weights of systems are shrunk towards 1 with shrinkage {self.shrinkage:.3g} (numbers were "
-                f"compared with {self.comparison_shrinkage:.3g})."
+                else f"Weights of systems are shrunk towards 1 with shrinkage {self.shrinkage:.3g} "
+                f"({self.comparison_shrinkage:.3g} while numbers of dimensions were compared)."
             )
         if self.calibration is not None:
             lines.append(f"Calibration: {self.calibration.summary()}")
