@@ -40,7 +40,8 @@ from simdims.similarity import ALIGNED, Parts
 VALUE_WORDS = {"value", "values", "similarity", "sim", "score", "rating", "weight"}
 TWO_LAYOUTS = (
     "a square table has one row and one column per item, beside labels; a list of pairs has the 3 or 4 columns item, "
-    "item, value[, weight]"
+    "item, value[, weight]; raw data, such as one rating per row, must be converted first (from_ratings, "
+    "`simdims similarity`)"
 )
 
 
