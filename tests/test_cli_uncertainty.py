@@ -65,6 +65,25 @@ def test_bootstrap_gives_the_intervals_of_python(results, capsys, folder, over):
     assert json.loads(Path("sure.json").read_text()) == told
 
 
+def test_intervals_are_drawn(capsys):
+    pytest.importorskip("matplotlib")
+    assert done("bootstrap", "people", "--resamples", 20, "--seed", 0, "--quiet", "-o", "sure.npz") == 0
+    words = ["plot", "uncertainty", "people", "--uncertainty", "sure.npz"]
+    assert done(*words, "-o", "shares.svg") == 0
+    assert "came back" in Path("shares.svg").read_text()
+    assert done(*words, "--dimension", 2, "-o", "loadings.svg") == 0
+    assert "Loading on dimension 2" in Path("loadings.svg").read_text()
+    capsys.readouterr()
+    for mistake, status, said in (
+        (["plot", "uncertainty", "people"], 2, "needs --uncertainty"),
+        ([*words, "--dimension", 9], 1, "--dimension"),
+        (["plot", "uncertainty", "mean", "--uncertainty", "sure.npz"], 1, "--uncertainty must be of this result"),
+        (["plot", "map", "people", "--uncertainty", "sure.npz"], 2, "--uncertainty only applies to"),
+    ):
+        assert done(*mistake, "-o", "x.svg") == status
+        assert said in capsys.readouterr().err
+
+
 def test_compare_gives_the_pairs_of_python(results, capsys):
     people, mean, _ = results
     expected = compare_embeddings(

@@ -33,6 +33,7 @@ PLOTS = {
     "reconstruction": ("reconstruction", "observed against predicted similarities"),
     "map": ("embedding_map", "a map of the items"),
     "weights": ("system_weights", "the weights of several systems, by group with --by"),
+    "uncertainty": ("uncertainty", "intervals of the shares of dimensions, or of the loadings on --dimension"),
     "panel": ("figure_panel", "a figure for a paper: top items, rank selection, reliability, and --tests"),
 }
 #: The figures that an option applies to.
@@ -43,6 +44,8 @@ _APPLIES = {
     "info": ("weights",),
     "tests": ("panel",),
     "width": ("panel",),
+    "uncertainty": ("uncertainty",),
+    "dimension": ("uncertainty",),
 }
 #: Dimensions per page of the figure `dimensions`.
 _PER_PAGE = 12
@@ -135,6 +138,10 @@ def _add_plot(commands: Any) -> None:
     shared.add_count(parser, "page", None, "which page of dimensions (FIGURE dimensions)")
     parser.add_argument("--by", metavar="COLUMN", help="groups of the systems: a column of their info (FIGURE weights)")
     add_info(parser, "FOLDER", "; only with --by")
+    sure = "an .npz file of FOLDER written by `simdims bootstrap` (FIGURE uncertainty)"
+    parser.add_argument("--uncertainty", type=Path, metavar="FILE", help=sure)
+    dimension = "the number of a dimension, whose top items are drawn (FIGURE uncertainty)"
+    shared.add_count(parser, "dimension", None, dimension)
     width = "columns of a journal (FIGURE panel; default double)"
     parser.add_argument("--width", choices=["single", "double"], help=width)
     _add_tests(parser, " for --tests")
@@ -265,6 +272,7 @@ def _plot(options: argparse.Namespace) -> Findings:
     shared.check_out(options, FIGURES)
     from simdims import plots
     from simdims.discovery import Discovery
+    from simdims.discovery.result import check_resampled
 
     for name, figures in _APPLIES.items():
         if getattr(options, name) is not None and options.picture not in figures:
@@ -272,6 +280,8 @@ def _plot(options: argparse.Namespace) -> Findings:
             raise UsageError(f"--{name} only applies to {which}, got {options.picture}.")
     if options.info is not None and options.by is None:
         raise UsageError("--info only applies with --by.")
+    if options.picture == "uncertainty" and options.uncertainty is None:
+        raise UsageError("The figure uncertainty needs --uncertainty, an .npz file written by `simdims bootstrap`.")
     seed = shared.settled_seed(options) if _check_idle(options) else None
     found = Discovery.load(options.folder)
     arguments: dict[str, Any] = {}
@@ -282,7 +292,12 @@ def _plot(options: argparse.Namespace) -> Findings:
         arguments = {"tests": tests, "images": _images(options, found), "width": options.width or "double"}
     if options.by is not None:
         arguments = {"by": column_of_systems(options, found, options.by)}
-    axes = getattr(plots, PLOTS[options.picture][0])(found, **arguments)
+    drawn: Any = found
+    if options.uncertainty is not None:
+        drawn = _resampled(options.uncertainty)
+        check_resampled(found, drawn)
+        arguments = {} if options.dimension is None else {"of": "loadings", "dimension": options.dimension}
+    axes = getattr(plots, PLOTS[options.picture][0])(drawn, **arguments)
     write_figure(options.out, axes)
     return Findings(f"Wrote {options.out}", {"written": options.out}, seed)
 
