@@ -228,7 +228,7 @@ def test_properties_and_ratings_of_items_share_the_words_for_missing_values(run,
     assert json.loads(out)["readout"][0]["n_items"] == 19
     status, _, err = run("test", "w.csv", "r.csv", "--labels", "word", "--permutations", "9")
     assert status == 1
-    assert re.search("nan.*'item 4'.*'size'", err[0])
+    assert re.search("missing value.*'item 4'.*'size'", err[0])
 
 
 @pytest.mark.parametrize(
