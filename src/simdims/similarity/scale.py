@@ -41,7 +41,7 @@ def find_scale(smallest: float, largest: float, low: float | None, high: float |
     low, high = float(smallest if low is None else low), float(largest if high is None else high)
     got = f"low = {low:g} and high = {high:g}{' (found in the ratings)' if found else ''}"
     if low >= high:
-        raise ParameterError("low", "must be less than high", got)
+        raise ParameterError("low", "must be less than {high}", got)
     if not np.isfinite(high - low):
         raise ParameterError("high - low", "must be finite", got)
     if found:
