@@ -374,14 +374,16 @@ def _people_apart(
         people = list(D) if is_frames else list(_people(D, settings["labels"])[0].values())
         numbered = own_names or [f"{by}{m + 1}" for m in range(len(people))]
         names = numbered if isinstance(by, str) else list(by)
-    systems = []
+    systems, origins = [], []
     for m, person in enumerate(people):
         try:
-            systems.append(_without_diagonal(person, settings))
+            own, origin = _without_diagonal(person, settings)
         except ParameterError as error:
             error.file = error.file or f"system {str(names[m])!r}" if m < len(names) else error.file
             raise
-    return SimilaritySet(systems, names=names, info=info)
+        systems.append(own)
+        origins.append(origin)
+    return _with_origins(SimilaritySet(systems, names=names, info=info), origins)
 
 
 def _folder_apart(folder: Path, by: Any, weights: Any, settings: dict[str, Any]) -> SimilaritySet:
@@ -394,11 +396,21 @@ def _folder_apart(folder: Path, by: Any, weights: Any, settings: dict[str, Any])
         raise ParameterError("by", rule, shown(by), "pass {by=person}, for example; the files give the names")
     _refuse_counts_beside(by, weights)
     found = read_folder(folder)
-    systems = {}
+    systems, origins = {}, []
     for name, file in found.files.items():
         with named_in_errors(file):
-            systems[name] = _without_diagonal(file, settings)
-    return SimilaritySet(systems, info=found.info)
+            systems[name], origin = _without_diagonal(file, settings)
+        origins.append(origin)
+    return _with_origins(SimilaritySet(systems, info=found.info), origins)
+
+
+def _with_origins(systems: SimilaritySet, origins: Sequence[Any]) -> SimilaritySet:
+    """The set with the `info` of each system, which says how its similarities were made."""
+    made = [
+        Similarity(one.values, one.labels, one.weights, info=origin)
+        for one, origin in zip(systems, origins, strict=True)
+    ]
+    return SimilaritySet.of_parts(made, systems.positions, systems.names, systems.info, systems.labels, systems.n_items)
 
 
 def _refuse_counts_beside(by: Any, weights: Any) -> None:
@@ -406,8 +418,8 @@ def _refuse_counts_beside(by: Any, weights: Any) -> None:
         raise ParameterError("weights", "must be None beside {by}, as no pair is averaged", shown(weights))
 
 
-def _without_diagonal(person: Any, settings: dict[str, Any]) -> Any:
-    """The similarities of one person, without a diagonal."""
+def _without_diagonal(person: Any, settings: dict[str, Any]) -> tuple[Any, Any]:
+    """The similarities of one person, without a diagonal, and how they were made."""
     import pandas as pd
 
     with warnings.catch_warnings():
@@ -416,7 +428,7 @@ def _without_diagonal(person: Any, settings: dict[str, Any]) -> Any:
     values = own.values.copy()
     np.fill_diagonal(values, np.nan)
     items = None if own.labels is None else list(own.labels)
-    return values if items is None else pd.DataFrame(values, index=items, columns=items)
+    return (values if items is None else pd.DataFrame(values, index=items, columns=items)), own.info
 
 
 class _Squares(NamedTuple):

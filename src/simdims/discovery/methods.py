@@ -78,7 +78,10 @@ def describe_data(S: Similarity | SimilaritySet) -> list[str]:
         totals: Counter[str] = Counter()
         for one in S:
             totals.update({key: one.info[key] for key in _COUNTED if key in one.info})
-        ways = {(_origin({**one.info, **totals}), _negatives(one.info)) for one in S}
+        made_of_distances = all(one.info.get("source") == "dissimilarity" for one in S)
+        has_medians = made_of_distances and len({one.info.get("sigma") for one in S}) > 1
+        in_common = {**totals, **({"sigma": None} if has_medians else {})}
+        ways = {(_origin({**one.info, **in_common}, " of each system"), _negatives(one.info)) for one in S}
         made = [sentence for sentence in next(iter(ways)) if sentence] if len(ways) == 1 else []
         pairs = "all pairs" if S.density == 1 else f"{_percent(S.density)} of the pairs"
         counted = f"{S.n_systems:,} {plural('system', S.n_systems)}"
@@ -87,7 +90,7 @@ def describe_data(S: Similarity | SimilaritySet) -> list[str]:
     return [*made, f"The data were {S.n_items:,} items, {_coverage(S)}."]
 
 
-def _origin(info: Mapping[str, Any]) -> str:
+def _origin(info: Mapping[str, Any], of_each: str = "") -> str:
     """How the similarities were made, if one of the package's constructors made them."""
     source = info.get("source")
     if source == "triplets":
@@ -114,8 +117,10 @@ def _origin(info: Mapping[str, Any]) -> str:
             "strongly connected component of the association graph."
         )
     if source == "dissimilarity":
-        gaussian = f"exp(-d^2 / (2 sigma^2)) of dissimilarities d, with sigma = {info.get('sigma', 0):.3g}"
-        plain = {"max": "1 minus dissimilarities divided by the largest", "correlation": "1 minus dissimilarities"}
+        width = f"the median{of_each}" if info.get("sigma") is None else f"{info['sigma']:.3g}"
+        gaussian = f"exp(-d^2 / (2 sigma^2)) of dissimilarities d, with sigma = {width}"
+        largest = f"1 minus dissimilarities divided by the largest{of_each}"
+        plain = {"max": largest, "correlation": "1 minus dissimilarities"}
         how = plain.get(info["method"], gaussian)
         people = f", averaged over {info['n_people']} matrices" if info["n_people"] > 1 else ""
         return f"Similarities were {how}{people}."
