@@ -117,7 +117,7 @@ def embedding_map(
     Returns
     -------
     matplotlib Axes
-        The number of each coloured dimension is at the centre of its items.
+        The number of each coloured dimension is near the centre of its items, if possible beside their marks.
 
     Examples
     --------
@@ -152,7 +152,7 @@ def embedding_map(
     if others.any():  # drawn first, listed last
         handles, texts = handles[1:] + handles[:1], texts[1:] + texts[:1]
     style.group_key(ax, handles, texts, markerscale=max(1.0, np.sqrt(14 / size)))
-    taken = _write_numbers(ax, xy, coloured, dominant)
+    taken = _write_numbers(ax, xy, coloured, dominant, np.sqrt(size) / 2)
     if loadings.labels is not None:
         by_loading = np.argsort(-loadings.W.max(axis=1), kind="stable")
         style.write_names(ax, xy, loadings.labels, by_loading, most=n_labels, radius=np.sqrt(size) / 2, taken=taken)
@@ -174,17 +174,41 @@ def map_positions(W: NDArray[np.float64], random_state: int) -> NDArray[np.float
         return np.asarray(tsne.fit_transform(rows), dtype=np.float64)
 
 
-def _write_numbers(ax: Axes, xy: NDArray, coloured: list[int], dominant: NDArray[np.intp]) -> list[style.Box]:
-    """Write the number of each coloured dimension at the centre of its items; return the boxes used."""
-    taken = []
+def _write_numbers(
+    ax: Axes, xy: NDArray, coloured: list[int], dominant: NDArray[np.intp], radius: float
+) -> list[style.Box]:
+    """Write the number of each coloured dimension at the centre of its items, if possible without covering marks.
+
+    Returns the boxes used.
+    """
     look: dict[str, Any] = {"fontsize": style.small(), "fontweight": "bold", "ha": "center", "va": "center"}
     box: dict[str, Any] = {"boxstyle": "round,pad=0.15", "facecolor": "white", "linewidth": 0.6, "alpha": 0.9}
-    groups = [xy[dominant == k] for k in coloured]
-    middles = [np.argmin(np.linalg.norm(group - np.median(group, axis=0), axis=1)) for group in groups]
-    centres = np.array([group[at] for group, at in zip(groups, middles, strict=True)]).reshape(-1, 2)
-    places, _ = style.in_points(ax, centres)
-    for colour, k, centre, (x, y) in zip(style.COLOURS, coloured, centres, places, strict=False):
-        width, height, _ = style.text_size(str(k + 1), style.small())
-        taken.append((x - width / 2 - 2, y - height / 2 - 2, x + width / 2 + 2, y + height / 2 + 2))
-        ax.text(centre[0], centre[1], str(k + 1), color=colour, bbox={**box, "edgecolor": colour}, **look)
+    places, (width, height) = style.in_points(ax, xy)
+    marks = np.column_stack([places - radius, places + radius])
+    taken: list[style.Box] = []
+    for colour, k in zip(style.COLOURS, coloured, strict=False):
+        own = places[dominant == k]
+        middle = own[np.argmin(np.linalg.norm(own - np.median(own, axis=0), axis=1))]
+        half = np.array(style.text_size(str(k + 1), style.small())[:2]) / 2 + 2
+        around = [middle + at for at in _offsets(half)]
+        inside = [at for at in around if (at >= half).all() and (at <= [width - half[0], height - half[1]]).all()]
+        covered = [_n_covered(at, half, marks, taken) for at in inside or [middle]]
+        x, y = (inside or [middle])[int(np.argmin(covered))]
+        taken.append((x - half[0], y - half[1], x + half[0], y + half[1]))
+        frame = {**box, "edgecolor": colour}
+        ax.text(x / width, y / height, str(k + 1), color=colour, bbox=frame, transform=ax.transAxes, **look)
     return taken
+
+
+def _offsets(half: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Shifts of a box of this half size: none, then around it, nearest first."""
+    angles = np.linspace(0, 2 * np.pi, 16, endpoint=False)
+    ring = np.column_stack([np.cos(angles), np.sin(angles)]) * (half + 2)
+    return np.vstack([np.zeros((1, 2)), *(ring * step for step in (1.0, 1.5, 2.0))])
+
+
+def _n_covered(at: NDArray, half: NDArray[np.float64], marks: NDArray, taken: list[style.Box]) -> float:
+    """The number of marks that a box covers; other boxes count as many."""
+    box = (*(at - half), *(at + half))
+    over = [boxes[~style.apart(boxes, box)].shape[0] for boxes in (marks, np.array(taken).reshape(-1, 4))]
+    return over[0] + len(marks) * over[1]
