@@ -198,7 +198,7 @@ class HypothesisTests:
             those = "those in which the permuted property varies over the observed pairs"
             lines[1] += f" {few} of {len(self.hypotheses)} compared with {fewer}, {those}."
         if len(self.hypotheses) > N_SHOWN:
-            lines.append(f"  and {len(self.hypotheses) - N_SHOWN} more: see .table")
+            lines.append(f"  and {len(self.hypotheses) - N_SHOWN} more, in the table")
         return "\n".join(lines)
 
     def __repr__(self) -> str:
