@@ -175,12 +175,20 @@ def read_data(options: argparse.Namespace) -> Read:
     _say_read(options.source, found.why, guessed=not said)
     if kind == "matrix":
         return Read(shared.read_similarity(settled), kind, found.why, found.table, settled)
-    if kind == "ratings" and None in (settled.item1, settled.item2, settled.rating):
-        raise UsageError("--as ratings needs the columns: pass --item1, --item2 and --rating.")
+    if kind == "ratings":
+        _require_columns(settled)
     S: Any = sources.SOURCES[kind].build(settled)
     shared.say_scale(S if options.by is None else next(iter(S)))  # all systems have the same scale
     _say_averaged(S, getattr(settled, "participant", None))
     return Read(S, kind, found.why, found.table, settled)
+
+
+def _require_columns(options: argparse.Namespace) -> None:
+    """Refuse ratings without a column for each role."""
+    *most, last = [f"--{role}" for role in ("item1", "item2", "rating") if getattr(options, role) is None] or [""]
+    if last:
+        listed = f"{', '.join(most)} and {last}" if most else last
+        raise UsageError(f"Cannot tell which columns hold the items and the ratings: pass {listed}.")
 
 
 def _said(options: argparse.Namespace) -> str | None:
@@ -204,7 +212,15 @@ def _refuse_others(options: argparse.Namespace, kind: str, kept: Collection[str]
         flag = option_of(options.command, others[0])
         *most, last = (f"--as {one}" for one in sources.KINDS if others[0] in _options_of(options, one))
         fitting = f"{', '.join(most)} and {last}" if most else last
-        raise UsageError(f"{flag} does not apply to FILE, which was read as {kind}, but to {fitting}.")
+        because = "" if options.kind is not None else _because_of(options, kind)
+        raise UsageError(f"{flag} does not apply to FILE, which was read as {kind}{because}, but to {fitting}.")
+
+
+def _because_of(options: argparse.Namespace, kind: str) -> str:
+    """The options that apply to no other kind of data, if there are any."""
+    others = {name for own in (options.own[one] for one in options.own if one != kind) for name in own}
+    flags = [str(option_of(options.command, name)) for name in _given(options, set(options.own[kind]) - others)]
+    return f" because of {' and '.join(sorted(flags))}" if flags else ""
 
 
 def _options_of(options: argparse.Namespace, kind: str) -> set[str]:

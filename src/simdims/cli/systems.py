@@ -162,5 +162,6 @@ def _column(options: argparse.Namespace, found: Discovery, name: str | None) -> 
             raise ParameterError("info", "must have one row per system", f"several for {shortlist(repeated)}")
         missing = [repr(system) for system in found.weights_frame().index if system not in column.index]
         if missing:
-            raise ParameterError("info", "must have a row for each system", f"none for {shortlist(missing)}")
+            got = f"none for {shortlist(missing)}; the first column has {shortlist(list(map(repr, column.index)))}"
+            raise ParameterError("info", "must have a row for each system, named in the first column", got)
         return column.loc[list(found.weights_frame().index)]

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from simdims._cells import advice, as_floats
-from simdims._parameters import ParameterError, ParameterTypeError, is_whole
+from simdims._parameters import ParameterError, ParameterTypeError, is_whole, plural
 from simdims.metrics._embedding import embedding_table
 from simdims.similarity import Similarity, axis_names, frame_cells, is_default_axis, is_frame, refuse_other_numbers
 from simdims.similarity.labels import clean_labels
@@ -140,7 +140,10 @@ def _read_table(x: Any, name: str, noun: str) -> Table:
     values = _as_floats(cells, name, rows, columns)
     if not np.isfinite(values).all():
         place = tuple(np.argwhere(~np.isfinite(values))[0])
-        raise ParameterError(name, "must be finite", f"{values[place]} in {_where(place, rows, columns)}")
+        got = f"{values[place]} in {_where(place, rows, columns)}"
+        n_others = int(np.count_nonzero(~np.isfinite(values))) - 1
+        others = f" and {n_others:,} more {plural('cell', n_others)}" if n_others else ""
+        raise ParameterError(name, "must be finite", got + others, "leave out these items or columns")
     return Table(values, rows, columns or _numbered(noun, values.shape[1]))
 
 
