@@ -558,7 +558,7 @@ def test_a_page_of_someone_elses_is_kept(similarities, capsys):
     assert Path("out/report.html").read_text() == "my own page"
 
 
-def test_an_interrupt_keeps_the_checkpoint_and_the_same_command_goes_on(similarities):
+def test_an_interrupt_keeps_the_checkpoint_and_the_same_command_goes_on(similarities, capsys):
     words = ["discover", similarities, "-o", "out", "--checkpoint", "work", "--seed", "0", "--sampling", "0.6"]
     words += ["--ranks", "2:8", "--repeats", "30", "--runs", "2"]
     process = subprocess.Popen(
@@ -576,7 +576,9 @@ def test_an_interrupt_keeps_the_checkpoint_and_the_same_command_goes_on(similari
     assert "Traceback" not in err
     assert journal.exists()
     assert not Path("out").exists()
+    assert "Resuming" not in err
     assert main([*words, "--quiet"]) == 0
+    assert "Resuming from work" in capsys.readouterr().err
     assert Discovery.load("out").selection.n_repeats == 30
 
 
