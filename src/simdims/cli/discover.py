@@ -397,6 +397,7 @@ def _ceiling(found: Discovery) -> dict[str, float | None] | None:
 def findings(found: Discovery) -> list[str]:
     """The main results: evidence of structure, number of dimensions, fit, reliability, and top-loading items."""
     from simdims.consensus.result import penalty_words
+    from simdims.report.systems import outliers_in_words, unusual_systems
 
     many = found.n_components > 1
     number = f"{found.n_components} {'dimensions' if many else 'dimension'} of {found.n_items:,} items"
@@ -422,11 +423,12 @@ def findings(found: Discovery) -> list[str]:
     verdict = [] if found.held_out is None or found.held_out.is_evidence else [found.held_out.verdict()]
     of_systems = [] if found.systems is None else [found.systems.summary()]
     of_systems += [] if found.noise_ceiling is None else [found.noise_ceiling_words]
+    of_systems += [] if found.weights is None else [" ".join(outliers_in_words(unusual_systems(found)))]
     return [
         *verdict,
         number,
         f"{'; '.join(figures)}.",
-        *of_systems,
+        *filter(None, of_systems),
         f"{'Largest first: ' if many else ''}{about if many else about.capitalize()}.",
     ]
 
