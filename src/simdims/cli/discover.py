@@ -240,8 +240,9 @@ def _read_matrix(options: argparse.Namespace, why: str) -> Read:
         warnings.filterwarnings("ignore", message=".*dissimilar", category=UserWarning)  # decided below
         try:
             S = shared.load_matrix(options)
-        except ValueError:
-            _say_read(options.source, why)
+        except ValueError as error:
+            if getattr(error, "name", None) != "labels":  # wrong labels do not depend on what the values are
+                _say_read(options.source, why)
             raise
     signs = None if S.factors is not None else signs_of_dissimilarity(S.values, S.weights, S.info)
     if not signs:
