@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
+from scipy.spatial.distance import pdist, squareform
 
 from simdims import (
     JointSRF,
@@ -343,3 +344,10 @@ def test_methods_say_how_the_similarities_of_systems_were_made():
     assert "estimated from 4 comparisons" in " ".join(describe_data(people))
     rated = from_ratings(ratings(), **COLUMNS, by="who")
     assert "rescaled from the scale 1 to 7" in " ".join(describe_data(rated))
+    rdms = np.stack([squareform(pdist(points)) for points in np.random.default_rng(0).random((3, 6, 2))])
+    judged = from_dissimilarity(rdms, by="person")
+    assert "1 minus dissimilarities divided by the largest of each system" in " ".join(describe_data(judged))
+    judged = from_dissimilarity(rdms, by="person", method="gaussian")
+    assert "with sigma = the median of each system" in " ".join(describe_data(judged))
+    judged = from_dissimilarity(rdms, by="person", method="gaussian", sigma=0.5)
+    assert "with sigma = 0.5" in " ".join(describe_data(judged))

@@ -50,6 +50,13 @@ def saved(tmp_path_factory):
 # The table of contents
 
 
+def test_without_a_command_the_help_is_shown(capsys):
+    assert main([]) == 0
+    shown = capsys.readouterr().out
+    assert main(["--help"]) == 0
+    assert shown == capsys.readouterr().out
+
+
 def test_help_lists_every_command_once(capsys):
     assert main(["--help"]) == 0
     said = capsys.readouterr().out

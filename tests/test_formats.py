@@ -23,6 +23,7 @@ from simdims import (
 )
 from simdims.cli import main
 from simdims.io.frames import read_frame
+from simdims.io.raw import read_trials
 from simdims.io.sniffing import guess
 from simdims.io.tables import Reading
 
@@ -117,6 +118,25 @@ def test_errors_name_the_row_as_the_spreadsheet_numbers_it():
     book.save("s.xlsx")
     with pytest.raises(ValueError, match=r"'high' in row 7"):
         load_similarity("s.xlsx")
+
+
+@pytest.mark.parametrize(
+    ("cells", "expected"),
+    [
+        (["0,5", "2", 1, "1,234"], [0.5, 2, 1, 1.234]),
+        (["0,5", 0.25, 1, 2], "'0,5' in row 2.*decimal point"),
+        (["1,235", "1,234", "1,500", 2], "unambiguous, got '1,235'"),
+        (["1,235", "1,234", "1,500", "3,100"], "unambiguous, got '1,235'"),
+    ],
+)
+def test_decimal_commas_in_texts_of_a_sheet_are_read_unless_they_could_separate_thousands(kind, cells, expected):
+    table = pd.DataFrame({"left": list("abcd"), "right": list("bcda"), "rating": pd.Series(cells, dtype=object)})
+    path = write_sheets(f"r{kind}", trials=table)
+    if isinstance(expected, str):
+        with pytest.raises(ValueError, match=expected):
+            read_trials(Path(path), ["left", "right"], "rating")
+    else:
+        np.testing.assert_array_equal(read_trials(Path(path), ["left", "right"], "rating")["rating"], expected)
 
 
 def test_cells_of_a_sheet_are_what_a_csv_file_of_it_has():

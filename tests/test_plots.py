@@ -497,6 +497,16 @@ def test_names_on_a_map_lie_over_no_other():
     assert overlaps([text.get_window_extent().shrunk(0.95, 0.8) for text in names]) == []
 
 
+def test_numbers_on_a_map_cover_no_item_of_a_few():
+    W = np.repeat(np.eye(3), [5, 3, 1], axis=0)
+    xy = np.array([[0, 0], [1, 0], [-1, 0], [0, 1], [0, -1], [5, 5], [5, 6], [6, 5], [-4, 5]])
+    ax = drawn(plots.embedding_map(W, coordinates=xy))
+    assert [text.get_text() for text in ax.texts] == ["1", "2", "3"]
+    marks = ax.transData.transform(xy)
+    boxes = [text.get_bbox_patch().get_window_extent() for text in ax.texts]
+    assert not any(box.contains(x, y) for box in boxes for x, y in marks)
+
+
 def test_the_graph_keeps_what_is_connected_and_each_items_strongest_edges():
     W = np.kron(np.eye(2), np.ones((4, 1)))
     S = W @ W.T

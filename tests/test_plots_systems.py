@@ -44,6 +44,12 @@ def test_a_heat_map_has_the_weights_of_each_system_sorted_by_group():
     assert [text.get_text() for text in ax.get_yticklabels()] == [f"p{m}" for m in order]
 
 
+@pytest.mark.parametrize(("largest", "extend"), [(9.0, "max"), (1.0, "neither")])
+def test_the_key_of_a_heat_map_says_whether_weights_exceed_it(largest, extend):
+    ax = plots.system_weights(np.vstack([np.ones((60, 2)), [[1.0, largest]]]), kind="heatmap")
+    assert ax.images[0].colorbar.extend == extend
+
+
 def test_groups_come_from_info_in_the_order_of_their_categories_and_missing_ones_are_not_drawn():
     W = simulate.dirichlet(12, 2, random_state=0)
     rng = np.random.default_rng(0)

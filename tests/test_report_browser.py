@@ -732,6 +732,15 @@ def test_the_curve_is_enlarged_around_the_choice(open_page, tmp_path):
     expect(chart.locator("path.off-scale")).to_have_count(n_beyond)
 
 
+def test_all_errors_are_shown_if_the_largest_number_tried_was_chosen(open_page, tmp_path):
+    truth = simulate.dirichlet(60, 8, alpha=0.2, random_state=0)
+    S = simulate.add_noise(truth @ truth.T, 0.9, random_state=0)
+    falling = discover(S, ranks=range(1, 6), n_repeats=1, n_runs=2, random_state=0)
+    assert falling.n_components == 5
+    page = open_page(falling.report(tmp_path / "page.html").as_uri())
+    expect(page.locator("#number-chart circle")).to_have_count(5)
+
+
 def test_a_print_has_pictures_of_its_width_with_captions(page):
     width = "document.querySelector('{} svg').viewBox.baseVal.width"
     page.evaluate("dispatchEvent(new Event('beforeprint'))")

@@ -13,6 +13,7 @@ import pytest
 from report_examples import HOSTILE, made, sorted_embedding
 
 from simdims import SimilaritySet, discover, simulate, weight_test
+from simdims.cli.discover import findings
 from simdims.report.systems import unusual_systems
 from simdims.report.words import percent, provenance
 
@@ -88,6 +89,7 @@ def test_typical_and_unusual_systems_are_named(tmp_path):
     assert "most typical system is p4" in said
     assert "most unusual one is p7" in said
     assert "Outliers in their weights: p7." in said
+    assert "Outliers in their weights: p7." in " ".join(findings(found))
     usual = of_systems(some_weights())
     assert not unusual_systems(usual)["unusual"].any()
 

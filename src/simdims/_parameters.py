@@ -120,10 +120,14 @@ def shortlist(names: list[str]) -> str:
 def listed_columns(column: Any, present: Sequence[Any]) -> str:
     """A column that a table lacks, and its columns: all of a few, else those with the most similar names."""
     names = list(map(repr, present))
+    by_lower = {name.casefold(): name for name in names}
+    alike = difflib.get_close_matches(repr(column).casefold(), by_lower, N_NAMED, cutoff=0.5)
+    close = [by_lower[name] for name in alike]
+    likely = difflib.get_close_matches(repr(column).casefold(), alike, cutoff=0.8)
+    listed = f"did you mean {by_lower[likely[0]]}? The columns are" if len(likely) == 1 else "the columns are"
     if len(names) <= _MOST_COLUMNS:
-        return f"{column!r}; the columns are {', '.join(names) or 'none'}"
-    close = difflib.get_close_matches(repr(column), names, N_NAMED, cutoff=0.5)
-    return f"{column!r}; the columns are {shortlist([*close, *(name for name in names if name not in close)])}"
+        return f"{column!r}; {listed} {', '.join(names) or 'none'}"
+    return f"{column!r}; {listed} {shortlist([*close, *(name for name in names if name not in close)])}"
 
 
 def shown(value: Any) -> str:

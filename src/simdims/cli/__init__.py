@@ -89,8 +89,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run(top: argparse.ArgumentParser, arguments: Sequence[str] | None, options: argparse.Namespace) -> int:
     completion.answer_shell(top)
     if not (sys.argv[1:] if arguments is None else arguments):
-        sys.stderr.write(top.format_help())
-        return 2
+        arguments = ["--help"]
     try:
         _, unknown = top.parse_known_args(arguments, options)
         if getattr(options, "config", None) is not None:

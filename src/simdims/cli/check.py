@@ -196,10 +196,10 @@ def _facts_in_words(facts: Mapping[str, Any], S: Similarity | SimilaritySet) -> 
     n_missing = round((1 - facts["density"]) * facts["n_pairs"])
     if "n_self_similarities" in facts:
         own = facts["n_self_similarities"]
-        diagonal = "none" if not own else "all" if own == S.n_items else f"{own:,} of {S.n_items:,}"
+        present = "none" if not own else "all" if own == S.n_items else f"{own:,} of {S.n_items:,}"
         unlisted = "" if facts["absent"] in (None, "missing") else "; pairs that are not listed count as zeros"
         missing = f"{n_missing:,} of {facts['n_pairs']:,} pairs{unlisted}"
-        words.append(f"Missing: {missing}. Similarities of items with themselves: {diagonal}.")
+        words.append(f"Missing: {missing}. Similarities of items with themselves: {present} present.")
     else:
         words.append(f"Missing: {1 - facts['density']:.1%} of the pairs of all systems.")
     if "smallest" in facts:

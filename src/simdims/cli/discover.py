@@ -175,12 +175,20 @@ def read_data(options: argparse.Namespace) -> Read:
     _say_read(options.source, found.why, guessed=not said)
     if kind == "matrix":
         return Read(shared.read_similarity(settled), kind, found.why, found.table, settled)
-    if kind == "ratings" and None in (settled.item1, settled.item2, settled.rating):
-        raise UsageError("--as ratings needs the columns: pass --item1, --item2 and --rating.")
+    if kind == "ratings":
+        _require_columns(settled)
     S: Any = sources.SOURCES[kind].build(settled)
     shared.say_scale(S if options.by is None else next(iter(S)))  # all systems have the same scale
     _say_averaged(S, getattr(settled, "participant", None))
     return Read(S, kind, found.why, found.table, settled)
+
+
+def _require_columns(options: argparse.Namespace) -> None:
+    """Refuse ratings without a column for each role."""
+    *most, last = [f"--{role}" for role in ("item1", "item2", "rating") if getattr(options, role) is None] or [""]
+    if last:
+        listed = f"{', '.join(most)} and {last}" if most else last
+        raise UsageError(f"Cannot tell which columns hold the items and the ratings: pass {listed}.")
 
 
 def _said(options: argparse.Namespace) -> str | None:
@@ -204,9 +212,15 @@ def _refuse_others(options: argparse.Namespace, kind: str, kept: Collection[str]
         flag = option_of(options.command, others[0])
         *most, last = (f"--as {one}" for one in sources.KINDS if others[0] in _options_of(options, one))
         fitting = f"{', '.join(most)} and {last}" if most else last
-        own = sorted(_given(options, options.own[kind])) if options.kind is None else []
-        why = f" because of {option_of(options.command, own[0])}" if own else ""
-        raise UsageError(f"{flag} does not apply to FILE, which was read as {kind}{why}, but to {fitting}.")
+        because = "" if options.kind is not None else _because_of(options, kind)
+        raise UsageError(f"{flag} does not apply to FILE, which was read as {kind}{because}, but to {fitting}.")
+
+
+def _because_of(options: argparse.Namespace, kind: str) -> str:
+    """The options that apply to no other kind of data, if there are any."""
+    others = {name for own in (options.own[one] for one in options.own if one != kind) for name in own}
+    flags = [str(option_of(options.command, name)) for name in _given(options, set(options.own[kind]) - others)]
+    return f" because of {' and '.join(sorted(flags))}" if flags else ""
 
 
 def _options_of(options: argparse.Namespace, kind: str) -> set[str]:
@@ -226,8 +240,9 @@ def _read_matrix(options: argparse.Namespace, why: str) -> Read:
         warnings.filterwarnings("ignore", message=".*dissimilar", category=UserWarning)  # decided below
         try:
             S = shared.load_matrix(options)
-        except ValueError:
-            _say_read(options.source, why)
+        except ValueError as error:
+            if getattr(error, "name", None) != "labels":  # wrong labels do not depend on what the values are
+                _say_read(options.source, why)
             raise
     signs = None if S.factors is not None else signs_of_dissimilarity(S.values, S.weights, S.info)
     if not signs:
@@ -269,8 +284,15 @@ def run(S: Similarity | SimilaritySet, options: argparse.Namespace) -> Discovery
     more = " or more" if options.ranks == "auto" else ""
     advice = " Add --checkpoint DIR to make the run resumable." if is_long else ""
     say(f"{shared.described(S)}{_by_features(S)}. Estimated time: {in_words(seconds)}{more}.{advice}")
+    if options.checkpoint is not None and _holds_fits(options.checkpoint):
+        say(f"Resuming from {options.checkpoint}: the estimate includes fits that are already done.")
     found = discover(S, **settings, **shared.arguments(options, "alpha", "checkpoint", "random_state", "progress"))
     return replace(found, estimated_seconds=seconds)
+
+
+def _holds_fits(checkpoint: Path) -> bool:
+    """Whether a run has saved fits, each stage in a folder of its own."""
+    return checkpoint.is_dir() and any(place.is_dir() for place in checkpoint.iterdir())
 
 
 def plan(S: Similarity | SimilaritySet, options: argparse.Namespace) -> Plan:
@@ -376,6 +398,7 @@ def _ceiling(found: Discovery) -> dict[str, float | None] | None:
 def findings(found: Discovery) -> list[str]:
     """The main results: evidence of structure, number of dimensions, fit, reliability, and top-loading items."""
     from simdims.consensus.result import penalty_words
+    from simdims.report.systems import outliers_in_words, unusual_systems
 
     many = found.n_components > 1
     number = f"{found.n_components} {'dimensions' if many else 'dimension'} of {found.n_items:,} items"
@@ -401,11 +424,12 @@ def findings(found: Discovery) -> list[str]:
     verdict = [] if found.held_out is None or found.held_out.is_evidence else [found.held_out.verdict()]
     of_systems = [] if found.systems is None else [found.systems.summary()]
     of_systems += [] if found.noise_ceiling is None else [found.noise_ceiling_words]
+    of_systems += [] if found.weights is None else [" ".join(outliers_in_words(unusual_systems(found)))]
     return [
         *verdict,
         number,
         f"{'; '.join(figures)}.",
-        *of_systems,
+        *filter(None, of_systems),
         f"{'Largest first: ' if many else ''}{about if many else about.capitalize()}.",
     ]
 

@@ -104,15 +104,15 @@ def _comparisons(options: argparse.Namespace) -> Findings:
         values["accuracies"] = shared_by_all
         if weighted:
             values["weighted_accuracies"] = weighted
-        width = max(map(len, [*shared_by_all, options.by if weighted else "mean"])) + 2
+        width = max(map(len, [*shared_by_all, options.by]), default=0) + 2
         if weighted:
-            lines.append(f"{options.by:<{width}}shared  weighted")
+            lines.append(f"{options.by:<{width}}shared  own weights")
         lines += [
-            f"{name:<{width}}{own:6.1%}" + (f"  {weighted[name]:8.1%}" if name in weighted else "")
+            f"{name:<{width}}{own:6.1%}" + (f"  {weighted[name]:11.1%}" if name in weighted else "")
             for name, own in shared_by_all.items()
         ]
         means = [sum(those.values()) / len(those) for those in (shared_by_all, weighted) if those]
-        lines.append(f"{'mean':<{width}}" + "  ".join(f"{mean:{6 + 2 * at}.1%}" for at, mean in enumerate(means)))
+        lines.append(f"{'mean':<{width}}{means[0]:6.1%}" + "".join(f"  {mean:11.1%}" for mean in means[1:]))
     return Findings("\n".join([*lines, f"accuracy {accuracy:.6f}"]), values)
 
 
@@ -128,6 +128,7 @@ def _weights(options: argparse.Namespace) -> dict[str, Any]:
 
 def _pairs(options: argparse.Namespace) -> Findings:
     from simdims import io, metrics
+    from simdims._parameters import listed_columns
     from simdims._tables import read_numbers
     from simdims.io import raw
 
@@ -136,8 +137,7 @@ def _pairs(options: argparse.Namespace) -> Findings:
     table = raw.read_trials(options.ratings, [options.item1, options.item2], options.rating, how)
     for role in ("item1", "item2", "rating"):
         if (name := getattr(options, role)) not in table.columns:
-            has = ", ".join(map(repr, table.columns))
-            raise ValueError(f"--{role} must name a column of PAIRS, got {name!r}: it has {has}.")
+            raise ValueError(f"--{role} must name a column of PAIRS, got {listed_columns(name, list(table.columns))}.")
     with io.named_in_errors(options.ratings):
         ratings = read_numbers(table, options.rating)
     found = metrics.pair_correlation(W, table[[options.item1, options.item2]], ratings, similarity=options.similarity)

@@ -126,13 +126,16 @@ def _weights(options: argparse.Namespace) -> Findings:
 
 
 def _listed(options: argparse.Namespace, found: Discovery) -> Findings:
-    """The weights, their predictive value, and the columns by which they can be tested."""
+    """The weights, their predictive value, outliers, and the columns by which they can be tested."""
+    from simdims.report.systems import outliers_in_words, unusual_systems
+
     shared.refuse(options, ("within", "info"), "only applies with --by")
     weights = found.weights_frame().rename_axis("system").reset_index()
     info = found.consensus.system_info
     columns = [] if info is None else [str(column) for column in info.columns]
     words = [] if found.systems is None else [found.systems.summary()]
     words.append(weights.to_string(index=False, float_format=lambda value: f"{value:.3f}"))
+    words += outliers_in_words(unusual_systems(found))
     words.append(f"Columns for --by: {', '.join(columns) or 'none; pass a table as --info'}.")
     compared = None if found.systems is None else found.systems.to_dict()
     values = {"systems": compared, "weights": weights, "columns": columns}
@@ -180,5 +183,6 @@ def column_of_systems(options: argparse.Namespace, found: Discovery, name: str |
             raise ParameterError("info", "must have one row per system", f"several for {shortlist(repeated)}")
         missing = [repr(system) for system in found.weights_frame().index if system not in column.index]
         if missing:
-            raise ParameterError("info", "must have a row for each system", f"none for {shortlist(missing)}")
+            got = f"none for {shortlist(missing)}; the first column has {shortlist(list(map(repr, column.index)))}"
+            raise ParameterError("info", "must have a row for each system, named in the first column", got)
         return column.loc[list(found.weights_frame().index)]

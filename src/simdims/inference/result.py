@@ -16,9 +16,6 @@ from scipy.stats import false_discovery_control
 from simdims._parameters import plural
 from simdims.inference.permutations import n_defined, pvalues
 
-# Most hypotheses listed in a summary.
-N_SHOWN = 20
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class HypothesisTests:
@@ -173,7 +170,7 @@ class HypothesisTests:
             "tests": self.table.to_dict(orient="records"),
         }
 
-    def summary(self, n_shown: int = N_SHOWN) -> str:
+    def summary(self, n_shown: int = 20) -> str:
         """The findings as text, with one line for each of the first `n_shown` hypotheses."""
         sides = "one-sided" if self.alternative == "greater" else "two-sided"
         what = "systems" if self.test == "weights" else "items"

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from simdims._parameters import ParameterError, ParameterTypeError, shortlist, shown
+from simdims._parameters import ParameterError, ParameterTypeError, listed_columns, shown
 from simdims.consensus import Consensus
 from simdims.joint import JointSRF
 from simdims.similarity import is_frame
@@ -100,9 +100,8 @@ def values_of_systems(name: str, given: Any, systems: list[str], info: pd.DataFr
     if isinstance(given, str):
         columns = [] if info is None else [str(column) for column in info.columns]
         if info is None or given not in columns:
-            known = shortlist(list(map(repr, columns)))
-            got = f"{given!r}; {f'the columns are {known}' if known else 'these systems have no columns'}"
-            remedy = "pass one value per system instead"
+            got = listed_columns(given, columns) if columns else f"{given!r}; there are no columns"
+            remedy = "to add columns, use {info}"
             raise ParameterError(name, "must name a column of the info of the systems", got, remedy)
         given = info[given]
     if isinstance(given, pd.Series) and set(map(str, given.index)) == set(systems):

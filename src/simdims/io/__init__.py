@@ -236,7 +236,9 @@ def as_path(path: str | os.PathLike[str], name: str = "path") -> Path:
 def check_file(path: Path, endings: Sequence[str] | None = LOADED) -> None:
     """Refuse a file that does not exist, is a folder or empty, or has none of these suffixes (None: any)."""
     if path.is_dir():
-        raise ValueError(f"{str(path)!r} must be a file, got a folder.")
+        inside = path / "similarity.npz"  # of a folder that discover wrote
+        remedy = f": pass {str(inside)!r} for its similarities" if inside.is_file() else ""
+        raise ValueError(f"{str(path)!r} must be a file, got a folder{remedy}.")
     if not path.exists():
         raise FileNotFoundError(f"No such file: {str(path)!r}.")
     suffix = path.suffix.lower()

@@ -19,7 +19,7 @@ from scipy import sparse
 
 from simdims import io
 from simdims._cells import number
-from simdims._parameters import ParameterError, Spelling, in_python, plural, spelled
+from simdims._parameters import ParameterError, Spelling, in_python, listed_columns, plural, spelled
 from simdims._tables import what_else
 from simdims.io.arrays import has_pairs, read_named_arrays, read_npy, reading
 from simdims.io.native import load_npz
@@ -95,6 +95,7 @@ def guess(
             return _kind_of_file(path, how, header, known)
         if kind in _FINDERS and path.suffix.lower() in io.TABLES:
             table = sample_table(path, header, how)
+            _require_columns(table, known)
             return (_FINDERS[kind](table, known) or Guess(kind, {}, KINDS[kind]))._replace(table=table)
         with suppress(ValueError):  # other interpretations do not matter
             found = _kind_of_file(path, how, header, known)
@@ -106,7 +107,11 @@ def _kind_of_file(path: Path, how: Reading, header: bool | None, known: Mapping[
     suffix, key = path.suffix.lower(), how.key
     if suffix in io.TABLES:
         table = sample_table(path, header, how)
-        return _kind_of_table(table, known)._replace(table=table)
+        try:
+            return _kind_of_table(table, known)._replace(table=table)
+        except AmbiguousError:
+            _require_columns(table, known)  # a typing error may be why
+            raise
     if suffix == ".npy":
         return _kind_of_array(read_npy(path).values, {})
     if suffix == ".npz":
@@ -116,6 +121,13 @@ def _kind_of_file(path: Path, how: Reading, header: bool | None, known: Mapping[
     if key is not None:
         return _kind_of_array(read_named_arrays(path, key, None).values, {"key": key})
     return Guess("matrix", {}, KINDS["matrix"])
+
+
+def _require_columns(table: Table, known: Mapping[str, Any]) -> None:
+    """Refuse the name of a column that the table lacks; `odd` may be a position, and `columns` are checked later."""
+    for role, name in known.items():
+        if role not in ("odd", "columns") and isinstance(name, str) and name not in table.columns:
+            raise ParameterError(role, "must name a column of the table", listed_columns(name, table.columns))
 
 
 def _kind_of_table(table: Table, known: Mapping[str, Any]) -> Guess:

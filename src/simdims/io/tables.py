@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 ENCODINGS = {"utf-8-sig": "UTF-8", "utf-16": "UTF-16", "latin-1": "Latin-1"}
 SEPARATORS = {"\t": "tabs", ";": "semicolons", ",": "commas", None: "blanks"}
 
+# The separator of a sheet in .csv format: with a comma, numbers could not have decimal commas.
+_SHEET_SEPARATOR = "\t"
+
 # Rows used to distinguish separators, and square tables from lists of pairs.
 N_HEAD = 8
 # Rows of a sample. Tables of more than 20 columns are squares or features, for which a few rows suffice.
@@ -108,7 +111,7 @@ def find_dialect(path: Path, how: Reading) -> Dialect:
     """Detect encoding and separator, or read a sheet; decimal commas are detected only when numbers are read."""
     if path.suffix.lower() in SHEETS:
         sheet, cells = read_cells(path, how.sheet)
-        return Dialect("utf-8-sig", ",", missing=how.missing, cells=cells, sheet=sheet)
+        return Dialect("utf-8-sig", _SHEET_SEPARATOR, missing=how.missing, cells=cells, sheet=sheet)
     encoding = find_encoding(path)
     return Dialect(encoding, _find_separator(path, encoding), missing=how.missing)
 
@@ -191,10 +194,11 @@ class Numbers:
 
     def finish(self) -> None:
         """Refuse numbers that are still ambiguous after the last row."""
-        if self._is_doubtful and self._grouped and self._has_whole:
+        is_sheet = self.dialect.cells is not None  # in which a comma is rarer than in a text file
+        if self._is_doubtful and self._grouped and (self._has_whole or is_sheet):
             mark = self.dialect.decimal
             raise ValueError(
-                f"numbers must be unambiguous, got {self._grouped!r} beside whole numbers, where "
+                f"numbers must be unambiguous, got {self._grouped!r}{' beside whole numbers' * self._has_whole}, where "
                 f"{'the comma' if mark == ',' else 'the point'} could be a decimal sign or separate thousands: write "
                 f"numbers without thousands separators, and all decimals with a decimal sign (2{mark}0)."
             )
@@ -401,14 +405,17 @@ class Sheet(NamedTuple):
         if cells.dtype.kind in "biuf" or not all(isinstance(cell, str) for cell in cells.dropna()):
             return read_numbers(self.frame, column, self.row)
         texts = cells.where(cells.notna(), "").tolist()
-        has_commas = self.dialect.separator != "," and any(DECIMAL_COMMA.fullmatch(text.strip()) for text in texts)
-        dialect = self.dialect._replace(decimal="," if has_commas else ".")
+        dialect = self.dialect
+        if dialect.cells is not None and any("." in text and number(text) is not None for text in texts):
+            dialect = dialect._replace(separator=",")  # numbers of a sheet have points, so commas are mistakes
+        has_commas = dialect.separator != "," and any(DECIMAL_COMMA.fullmatch(text.strip()) for text in texts)
+        dialect = dialect._replace(decimal="," if has_commas else ".")
         reader = Numbers(dialect)
         try:
             values = np.array(reader.read(texts))
         except NotANumberError:
-            numbers = [number for number, _ in rows(self.path, self.dialect)][self.n_above :]
-            mistakes = [(text, f"row {n}") for text, n in zip(texts, numbers, strict=False) if is_text(text, dialect)]
+            places = [place for place, _ in rows(self.path, self.dialect)][self.n_above :]
+            mistakes = [(text, f"row {n}") for text, n in zip(texts, places, strict=False) if is_text(text, dialect)]
             raise not_numbers(column, mistakes, len(texts), dialect.decimal) from None
         reader.finish()
         return read_numbers(self.frame.assign(**{column: values}), column, self.row)
@@ -492,7 +499,7 @@ def _n_lines(path: Path) -> int:
 def _as_csv(cells: Rows) -> io.StringIO:
     """The rows of a sheet in .csv format."""
     text = io.StringIO(newline="")
-    csv.writer(text).writerows(row for _, row in cells)
+    csv.writer(text, delimiter=_SHEET_SEPARATOR).writerows(row for _, row in cells)
     text.seek(0)
     return text
 

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
 #: With more items than this, dots are rasterized, which keeps files small.
 _MOST_VECTOR_DOTS = 5000
-#: The number of a dimension is written beside its items if it would hide more than this share of them.
-_MOST_HIDDEN = 0.2
 #: Up to this many items, t-SNE is fastest on one thread.
 _ONE_THREAD = 2000
 
@@ -119,7 +117,7 @@ def embedding_map(
     Returns
     -------
     matplotlib Axes
-        The number of each coloured dimension is at the centre of its items, or beside them if they are few.
+        The number of each coloured dimension is near the centre of its items, if possible beside their marks.
 
     Examples
     --------
@@ -154,7 +152,7 @@ def embedding_map(
     if others.any():  # drawn first, listed last
         handles, texts = handles[1:] + handles[:1], texts[1:] + texts[:1]
     style.group_key(ax, handles, texts, markerscale=max(1.0, np.sqrt(14 / size)))
-    taken = _write_numbers(ax, xy, coloured, dominant)
+    taken = _write_numbers(ax, xy, coloured, dominant, np.sqrt(size) / 2)
     if loadings.labels is not None:
         by_loading = np.argsort(-loadings.W.max(axis=1), kind="stable")
         style.write_names(ax, xy, loadings.labels, by_loading, most=n_labels, radius=np.sqrt(size) / 2, taken=taken)
@@ -176,47 +174,41 @@ def map_positions(W: NDArray[np.float64], random_state: int) -> NDArray[np.float
         return np.asarray(tsne.fit_transform(rows), dtype=np.float64)
 
 
-def _write_numbers(ax: Axes, xy: NDArray, coloured: list[int], dominant: NDArray[np.intp]) -> list[style.Box]:
-    """Write the number of each coloured dimension at the centre of its items, or beside them; return the boxes used."""
-    taken: list[style.Box] = []
+def _write_numbers(
+    ax: Axes, xy: NDArray, coloured: list[int], dominant: NDArray[np.intp], radius: float
+) -> list[style.Box]:
+    """Write the number of each coloured dimension at the centre of its items, if possible without covering marks.
+
+    Returns the boxes used.
+    """
     look: dict[str, Any] = {"fontsize": style.small(), "fontweight": "bold", "ha": "center", "va": "center"}
     box: dict[str, Any] = {"boxstyle": "round,pad=0.15", "facecolor": "white", "linewidth": 0.6, "alpha": 0.9}
-    places, size = style.in_points(ax, xy)
+    places, (width, height) = style.in_points(ax, xy)
+    marks = np.column_stack([places - radius, places + radius])
+    taken: list[style.Box] = []
     for colour, k in zip(style.COLOURS, coloured, strict=False):
-        width, height, _ = style.text_size(str(k + 1), style.small())
-        taken.append(_place_of_number(places, dominant == k, (width / 2 + 2, height / 2 + 2), size, taken))
-        left, bottom, right, top = taken[-1]
-        at = ((left + right) / 2 / size[0], (bottom + top) / 2 / size[1])
-        ax.text(*at, str(k + 1), color=colour, transform=ax.transAxes, bbox={**box, "edgecolor": colour}, **look)
+        own = places[dominant == k]
+        middle = own[np.argmin(np.linalg.norm(own - np.median(own, axis=0), axis=1))]
+        half = np.array(style.text_size(str(k + 1), style.small())[:2]) / 2 + 2
+        around = [middle + at for at in _offsets(half)]
+        inside = [at for at in around if (at >= half).all() and (at <= [width - half[0], height - half[1]]).all()]
+        covered = [_n_covered(at, half, marks, taken) for at in inside or [middle]]
+        x, y = (inside or [middle])[int(np.argmin(covered))]
+        taken.append((x - half[0], y - half[1], x + half[0], y + half[1]))
+        frame = {**box, "edgecolor": colour}
+        ax.text(x / width, y / height, str(k + 1), color=colour, bbox=frame, transform=ax.transAxes, **look)
     return taken
 
 
-def _place_of_number(
-    places: NDArray,
-    own: NDArray[np.bool_],
-    half: tuple[float, float],
-    size: tuple[float, float],
-    taken: list[style.Box],
-) -> style.Box:
-    """The box at the centre of a dimension's items, unless it hides many of them and there is room beside them."""
-    group = places[own]
-    middle = group[np.argmin(np.linalg.norm(group - np.median(group, axis=0), axis=1))]
-    directions = [(np.cos(angle), np.sin(angle)) for angle in np.arange(8) * np.pi / 4]
-    shifts = [(0.0, 0.0), *((r * c, r * s) for r in (1.5, 2.0, 2.5, 3.0, 4.0) for c, s in directions)]
-    boxes = []
-    for across, up in shifts:
-        x, y = middle[0] + 2 * half[0] * across, middle[1] + 2 * half[1] * up
-        boxes.append((x - half[0], y - half[1], x + half[0], y + half[1]))
-    if _n_hidden(boxes[0], group) <= _MOST_HIDDEN * len(group):
-        return boxes[0]
-    for box in boxes[1:]:
-        is_inside = min(box[:2]) >= 0 and box[2] <= size[0] and box[3] <= size[1]
-        if is_inside and not _n_hidden(box, places) and (not taken or style.apart(np.asarray(taken), box).all()):
-            return box
-    return boxes[0]
+def _offsets(half: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Shifts of a box of this half size: none, then around it, nearest first."""
+    angles = np.linspace(0, 2 * np.pi, 16, endpoint=False)
+    ring = np.column_stack([np.cos(angles), np.sin(angles)]) * (half + 2)
+    return np.vstack([np.zeros((1, 2)), *(ring * step for step in (1.0, 1.5, 2.0))])
 
 
-def _n_hidden(box: style.Box, places: NDArray) -> int:
-    left, bottom, right, top = box
-    x, y = places.T
-    return int(np.count_nonzero((x > left) & (x < right) & (y > bottom) & (y < top)))
+def _n_covered(at: NDArray, half: NDArray[np.float64], marks: NDArray, taken: list[style.Box]) -> float:
+    """The number of marks that a box covers; other boxes count as many."""
+    box = (*(at - half), *(at + half))
+    over = [boxes[~style.apart(boxes, box)].shape[0] for boxes in (marks, np.array(taken).reshape(-1, 4))]
+    return over[0] + len(marks) * over[1]

@@ -246,7 +246,8 @@ def _heatmap(
     ax = style.one_axes(ax, height, min(2 * style.COLUMN, max(3.0, 1.9 + 0.2 * n_components)))
     top = max(2.0, float(np.quantile(weights, 0.98)))
     image = ax.imshow(weights[order], aspect="auto", cmap="PuOr_r", vmin=2.0 - top, vmax=top, interpolation="nearest")
-    style.colour_bar(image, ax, "Weight").ax.set_ylim(0.0, top)
+    above = "max" if weights.max() > top else "neither"
+    style.colour_bar(image, ax, "Weight", extend=above).ax.set_ylim(0.0, top)
     in_order = groups[order]
     for edge in np.flatnonzero(in_order[1:] != in_order[:-1]):
         ax.axhline(edge + 0.5, color="black", linewidth=0.6)

@@ -63,6 +63,16 @@ def unusual_systems(found: Discovery) -> pd.DataFrame:
     return pd.DataFrame(columns, index=frame.index)
 
 
+def outliers_in_words(table: pd.DataFrame) -> list[str]:
+    """The outliers in a table made by unusual_systems."""
+    far, poor = (list(map(str, table.index[table[column]])) for column in ("unusual", "poor"))
+    said = [f"Outliers in their weights: {shortlist(far)}."] if far else []
+    if poor:
+        they = plural("system", len(poor))
+        said.append(f"Predicted worse than the others, by R2 of held-out pairs: {they} {shortlist(poor)}.")
+    return said
+
+
 def _beyond(values: NDArray[np.float64]) -> NDArray[np.bool_]:
     """Which values lie above Tukey's upper fence."""
     known = values[np.isfinite(values)]
@@ -82,16 +92,9 @@ def _said(found: Discovery, table: pd.DataFrame, *, differ: bool) -> list[str]:
         f"The most typical system is {typical} (its weights differ from 1 by {table['distance'].min():.2f}, root mean "
         f"square), and the most unusual one is {unusual} ({table['distance'].max():.2f})."
     )
-    if len(table) >= _FEWEST_FOR_OUTLIERS:
-        far = list(map(str, table.index[table["unusual"]]))
-        said.append(
-            f"Outliers in their weights: {shortlist(far)}." if far else "No system is an outlier in its weights."
-        )
-        poor = list(map(str, table.index[table["poor"]]))
-        if poor:
-            they = plural("system", len(poor))
-            said.append(f"Predicted worse than the others, by R2 of held-out pairs: {they} {shortlist(poor)}.")
-    return said
+    if len(table) >= _FEWEST_FOR_OUTLIERS and not table["unusual"].any():
+        said.append("No system is an outlier in its weights.")
+    return [*said, *outliers_in_words(table)]
 
 
 def _columns(found: Discovery) -> list[dict[str, Any]]:

@@ -175,7 +175,7 @@ def bootstrap(
     require_between("threshold", threshold, 0, 1)
     _parallel.check_n_jobs(n_jobs)
     if n_resamples < _FEW_RESAMPLES:
-        warn(f"{n_resamples} resamples are too few for 95% intervals, which will be too short.",
+        warn(f"{n_resamples} resamples are too few for 95% intervals, which will be too short or absent.",
              f"Use {{n_resamples={2 * _FEW_RESAMPLES}}} or more.")  # fmt: skip
     source = _source(found, n_components, estimator)
     candidates = None if ranks is None else _candidates(ranks, source.systems.n_items)

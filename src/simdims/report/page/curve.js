@@ -61,11 +61,15 @@ export function startCurve() {
     readout,
   );
   const closest = closeUp(selection);
-  const state = { active: selection.ranks.indexOf(selection.rank), highest: closest };
+  const active = selection.ranks.indexOf(selection.rank);
+  // If the largest number tried was chosen, the course of the errors says more than the end.
+  const state = { active, highest: active === selection.ranks.length - 1 ? Infinity : closest };
   const holder = element("div.chart");
-  const scale = element("button.quiet", { type: "button", id: "curve-scale", hidden: closest === Infinity }, "Show all errors");
+  const scale = element("button.quiet", { type: "button", id: "curve-scale", hidden: closest === Infinity });
+  const label = () => (scale.textContent = state.highest === Infinity ? "Enlarge the choice" : "Show all errors");
+  label();
   const draw = () => {
-    scale.textContent = state.highest === Infinity ? "Enlarge the choice" : "Show all errors";
+    label();
     holder.replaceChildren(curve(selection, Math.floor(holder.clientWidth), state, readout));
   };
   scale.addEventListener("click", () => {
