@@ -133,8 +133,6 @@ def measure_default(cell: dict) -> dict:
         "detectable": simulate.detectable_rank(W, snr=cell["snr"], observed=cell["observed"]),
         "seconds": time.perf_counter() - start,
         "resampled": selection.resampled.interval(),
-        "sampling": selection.sampling,
-        "cutoff": selection.calibration.cutoff,
         "valley": selection.valley,
         "tried": selection.tried,
         "curve": selection.curve.to_dict("list"),
@@ -415,7 +413,7 @@ def peterson(S: np.ndarray, quick: bool) -> dict:
         found["auto"].append(
             {
                 "seconds": time.perf_counter() - start,
-                "sampling": selection.sampling,
+                "sampling": calibrate(S, random_state=seed).sampling,
                 "rank": selection.rank,
                 "valley": selection.valley,
             }

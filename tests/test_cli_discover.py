@@ -82,7 +82,7 @@ def test_a_column_that_is_named_leaves_the_others_to_be_found(capsys):
     norms.set_axis(["cue", "target", "G", "P", "FSG"], axis=1).to_csv("norms.csv", index=False)
     assert main(["discover", "norms.csv", "-o", "out", *QUICK]) == 1
     assert (
-        "--count must be given where several columns could be meant, got 'G', 'P', 'FSG': pass --count COLUMN"
+        "--count could be any of several columns, got 'G', 'P', 'FSG': pass --count COLUMN"
         in capsys.readouterr().err
     )
     assert main(["discover", "norms.csv", "-o", "out", "--count", "P", *QUICK]) == 0

@@ -557,7 +557,7 @@ def _named(table: Table, place: int) -> str:
 
 def _which_column(role: str, table: Table, places: Sequence[int], remedy: str) -> ParameterError:
     listed = _listed([table.columns[place] for place in places])
-    return ParameterError(role, "must be given where several columns could be meant", listed, remedy)
+    return ParameterError(role, "could be any of several columns", listed, remedy)
 
 
 def _not_symmetric(n: int) -> AmbiguousError:
