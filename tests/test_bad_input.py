@@ -772,7 +772,7 @@ TABLE = [
     (dimension_test, {"embedding": W, "hypotheses": PROPERTIES, "nuisance": PROPERTIES[:5]}, ValueError, "nuisance",
      "5 rows"),
     (dimension_test, {"embedding": W, "hypotheses": PROPERTIES, "nuisance": NAN * PROPERTIES}, ValueError, "nuisance",
-     "nan"),
+     "missing value"),
     (dimension_test, {"embedding": W, "hypotheses": PROPERTIES, "nuisance": np.ones((12, 1))}, ValueError, "nuisance",
      "1 for every item"),
     (dimension_test, {"embedding": W, "hypotheses": PROPERTIES, "nuisance": 2 * PROPERTIES + 1}, ValueError,

@@ -245,9 +245,9 @@ MISTAKES = [
     ("discover ratings.csv -o out --item1 lift --item2 right", 1, "--item1 .* 'lift'; did you mean 'left'?"),
     ("discover ratings.csv -o out --by Subject", 1, "--by .* 'Subject'; did you mean 'subject'?"),
     ("discover ratings.csv -o out --labels left --by subject", 2, "--by .*read as features because of --labels"),
-    ("discover ratings.csv -o out --low 7 --high 1", 1, "--low must be less than high"),
+    ("discover ratings.csv -o out --low 7 --high 1", 1, "--low must be less than --high"),
     ("rsa found properties.csv --labels name", 1, "got a folder: pass 'found/similarity.npz'"),
-    ("test W.csv hole.csv", 1, "nan in row 1, column 'a': leave out"),
+    ("test W.csv hole.csv", 1, "missing value in row 1, column 'a'.*: fill in"),
     ("discover S.csv -o out --no-report --title Mine", 2, "--title does not apply with --no-report"),
     ("report found --labels name", 2, "--labels only applies with --tests"),
     ("report found --permutations 5", 2, "--permutations only applies with --tests"),
@@ -470,10 +470,3 @@ def test_an_interrupt_that_compiled_code_turned_into_an_error_is_an_interrupt(mo
     assert main(["evaluate", "triplets", "W.csv", "answers.csv"]) == 130
     assert capsys.readouterr().err == ""
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-
-
-def test_without_a_command_the_commands_are_listed(capsys):
-    assert main([]) == 2
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert err == parser().format_help()
