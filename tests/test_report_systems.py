@@ -51,6 +51,8 @@ def test_weights_groups_and_tests_are_those_of_the_library(tmp_path):
     columns = {column["name"]: column for column in systems["columns"]}
     assert set(columns) == {"group", "age"}  # one value, and as many groups as systems, say nothing
     assert columns["age"]["groups"] is None
+    assert columns["age"]["scores"] == list(range(20, 32))
+    assert columns["group"]["scores"] is None
     codes = columns["group"]["groups"]["codes"]
     assert codes == [None if one is None else "ab".index(one) for one in group]
     for number, level in enumerate(columns["group"]["groups"]["levels"]):
@@ -65,6 +67,16 @@ def test_weights_groups_and_tests_are_those_of_the_library(tmp_path):
         np.testing.assert_allclose([row["pvalue"] for row in rows], expected.pvalue, rtol=1e-4)
         np.testing.assert_allclose([row["effect"] for row in rows], expected.effect, rtol=1e-3)
     assert any("Left out 1 system" in note for note in columns["group"]["tests"]["notes"])
+
+
+def test_scores_may_be_missing_and_dates_are_not_scores(tmp_path):
+    scores = [1.5, np.nan, *np.arange(10.0)]
+    info = {"score": scores, "date": pd.date_range("2026-01-01", periods=12)}
+    columns = facts_of(of_systems(some_weights(), info=info), tmp_path)[0]["systems"]["columns"]
+    score, date = columns
+    assert score["scores"] == [1.5, None, *range(10)]
+    assert date["tests"] is not None
+    assert date["scores"] is None
 
 
 def test_missing_pairs_of_systems_are_counted_although_their_average_has_all(tmp_path):
@@ -153,20 +165,24 @@ def test_the_section_works_in_a_browser(tmp_path):
         page.goto(path.as_uri())
         section = page.locator("#systems")
         api.expect(section.locator("circle.mark")).to_have_count(60 * N_DIMENSIONS)
-        api.expect(section.locator("#systems-tests tbody tr")).to_have_count(N_DIMENSIONS)
+        api.expect(section.locator("#systems-tests tbody tr:visible")).to_have_count(N_DIMENSIONS)
         api.expect(section.locator("table.weights tbody tr")).to_have_count(25)
         section.get_by_role("button", name="Show all 60 systems").click()
         api.expect(section.locator("table.weights tbody tr")).to_have_count(60)
-        assert section.locator("table.weights thead th").all_inner_texts()[:3] == ["System", "group", "Distance"]
+        assert section.locator("table.weights thead th").all_inner_texts()[:3] == ["System", "group", "age"]
         shown = dict(row.split("\t")[:2] for row in section.locator("table.weights tbody tr").all_inner_texts())
         assert shown == {f"p{m}": "ab"[m % 2] for m in range(60)}
         page.emulate_media(media="print")
         page.evaluate("dispatchEvent(new Event('beforeprint'))")
+        headings = section.locator("#systems-tests h3:visible").all_inner_texts()
+        assert headings == ["Do weights differ by group?", "Do weights differ by age?"]
         assert page.evaluate("document.documentElement.scrollWidth") <= 1280
         page.evaluate("dispatchEvent(new Event('afterprint'))")
         page.emulate_media(media="screen")
         section.locator("select").select_option(label="age")
-        api.expect(section.locator("#systems-tests h3")).to_have_text("Do weights differ by age?")
-        api.expect(section.locator(".systems-legend")).to_have_count(0)
+        api.expect(section.locator("#systems-tests h3:visible")).to_have_text("Do weights differ by age?")
+        api.expect(section.locator("circle.mark")).to_have_count(60 * N_DIMENSIONS)
+        api.expect(section.locator("line.mean")).to_have_count(N_DIMENSIONS)
+        api.expect(section.locator(".systems-legend")).to_have_text("Lines: slopes of the tests below.")
         browser.close()
     assert errors == []

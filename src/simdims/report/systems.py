@@ -98,7 +98,7 @@ def _said(found: Discovery, table: pd.DataFrame, *, differ: bool) -> list[str]:
 
 
 def _columns(found: Discovery) -> list[dict[str, Any]]:
-    """Columns by which systems can be grouped or tested, with their groups and tests."""
+    """Columns by which systems can be grouped or tested, with their groups or scores, and tests."""
     info: Any = found.consensus.system_info
     names = list(map(str, found.consensus.systems or ()))
     shown = []
@@ -106,7 +106,8 @@ def _columns(found: Discovery) -> list[dict[str, Any]]:
         values = values_of_systems("by", name, names, info)
         groups, tests = _groups(found, values), _tests(found, name)
         if groups is not None or tests is not None:
-            shown.append({"name": name, "groups": groups, "tests": tests})
+            scores = None if groups is not None or tests is None else _scores(values)
+            shown.append({"name": name, "groups": groups, "scores": scores, "tests": tests})
         if len(shown) == _MOST_COLUMNS:
             break
     return shown
@@ -130,6 +131,17 @@ def _groups(found: Discovery, values: Values) -> dict[str, Any] | None:
         means = {"mean": rounded(own.mean(axis=0)), "n": len(own), "level": str(level)}
         rows.append({**means, "low": rounded(low) if has_interval else None, "high": rounded(high)})
     return {"codes": every.tolist(), "levels": rows}
+
+
+def _scores(values: Values) -> list[float | None] | None:
+    """The score of each system (None if missing); None for names and dates."""
+    known = ~values.missing()
+    scores = values.at(known).scores()
+    if scores is None or values.are_times():
+        return None
+    every = np.full(len(known), np.nan)
+    every[known] = scores
+    return rounded(every)
 
 
 def _tests(found: Discovery, name: str) -> dict[str, Any] | None:

@@ -1,4 +1,4 @@
-// The weights of several systems, if there are several: marks by group, group differences, and all weights.
+// The weights of several systems, if there are several: marks by group or score, tests, and all weights.
 
 import { breakable, byId, count, drawnToWidth, element, pText, short, svg, ticks, tickText, two } from "./dom.js";
 import { facts } from "./data.js";
@@ -8,6 +8,7 @@ import { saveButton } from "./picture.js";
 
 const MOST_MARKS = 8000;
 const BAND = 54;
+const SCORE_PANEL = 170;
 // Longer tables begin with the first 25 systems.
 const [ALL_SYSTEMS, SHOWN_SYSTEMS] = [40, 25];
 
@@ -27,15 +28,19 @@ export function startSystems() {
     ),
   );
   const grouped = systems.columns.filter((column) => column.groups);
-  const tested = systems.columns.filter((column) => column.tests);
-  const chosen = { column: grouped.length ? grouped[0] : null, tested: tested.length ? tested[0] : null, all: false };
+  const chosen = { column: grouped[0] ?? systems.columns[0] ?? null, all: false };
   const draw = () => {
     const holder = element("div.wide", { tabindex: "0", role: "region", "aria-label": "Chart of weights" });
     const find = () => holder.querySelector("svg");
     const keep = element("p.buttons", {}, saveButton(find, "the weights of the systems", "weights"));
     byId("systems-chart").replaceChildren(choice(systems, chosen, draw), holder, legend(chosen.column), keep);
-    drawnToWidth(holder, (width) => strip(systems, chosen.column, width));
-    byId("systems-tests").replaceChildren(...differences(chosen.tested));
+    drawnToWidth(holder, (width) => weightChart(systems, chosen.column, width));
+    byId("systems-tests").replaceChildren(
+      ...differences(chosen.column),
+      ...systems.columns
+        .filter((column) => column !== chosen.column)
+        .map((column) => element("div.on-paper", {}, differences(column))),
+    );
     byId("systems-table").replaceChildren(...weightTable(systems, chosen, draw));
   };
   onNames(draw);
@@ -48,23 +53,77 @@ function choice(systems, chosen, draw) {
     "select",
     {
       change: (event) => {
-        const column = systems.columns[Number(event.target.value)];
-        chosen.column = column.groups ? column : null;
-        chosen.tested = column.tests ? column : null;
+        chosen.column = systems.columns[Number(event.target.value)];
         draw();
         byId("systems-chart").querySelector("select").focus();
       },
     },
     systems.columns.map((column, place) =>
-      element("option", { value: place, selected: column === (chosen.column || chosen.tested) }, column.name),
+      element("option", { value: place, selected: column === chosen.column }, column.name),
     ),
   );
   return element("label.sort", {}, "By ", select);
 }
 
-function strip(systems, column, width) {
+function weightChart(systems, column, width) {
+  return column?.scores ? againstScores(systems, column, width) : strip(systems, column?.groups, width);
+}
+
+// Weights against a score, one panel per dimension, with the slope of the test.
+function againstScores(systems, column, width) {
   const n = systems.weights[0].length;
-  const groups = column ? column.groups.levels : [null];
+  const across = Math.max(1, Math.min(n, Math.floor(width / SCORE_PANEL)));
+  const [left, top, bottom, height] = [34, 44, 34, 176];
+  const panel = Math.min(width / across, 240);
+  const known = systems.names.map((_, m) => m).filter((m) => column.scores[m] !== null);
+  const scores = known.map((m) => column.scores[m]);
+  const [low, high] = [Math.min(...scores), Math.max(...scores)];
+  const most = Math.max(2, ...systems.weights.flat());
+  const middle = scores.reduce((sum, one) => sum + one, 0) / scores.length;
+  const parts = Array.from({ length: n }, (_, k) => {
+    const [x0, y0] = [panel * (k % across) + left, height * Math.floor(k / across) + top];
+    const x = (score) => x0 + 6 + ((panel - left - 22) * (score - low)) / (high - low);
+    const y = (weight) => y0 + (height - top - bottom) * (1 - Math.min(Math.max(weight, 0), most) / most);
+    const ends = { x1: x0, x2: x0 + panel - left - 10 };
+    const guides = ticks(0, most, 3).map((value, _, all) => [
+      svg(value === 1 ? "line.axis" : "line.guide", { ...ends, y1: y(value), y2: y(value) }),
+      svg("text.tick", { x: x0 - 6, y: y(value) + 4, "text-anchor": "end" }, tickText(value, all)),
+    ]);
+    const places = ticks(low, high, 3).map((value, _, all) =>
+      svg("text.tick", { x: x(value), y: y(0) + 16, "text-anchor": "middle" }, tickText(value, all)),
+    );
+    const marks = known.map((m) =>
+      svg(
+        "circle.mark.g0",
+        { cx: x(column.scores[m]), cy: y(systems.weights[m][k]), r: 2.6 },
+        svg("title", {}, `${systems.names[m]}: ${two(systems.weights[m][k])} on dimension ${k + 1}`),
+      ),
+    );
+    const mean = known.reduce((sum, m) => sum + systems.weights[m][k], 0) / known.length;
+    const fitted = (score) => mean + column.tests.rows[k].effect * (score - middle);
+    const slope = { x1: x(low), x2: x(high), y1: y(fitted(low)), y2: y(fitted(high)) };
+    const name = svg("text.tick", { x: x0, y: y0 - 12 }, `Dimension ${k + 1}`);
+    const link = svg("a", { href: addressOf("dimension", k), "aria-label": headingOf(k) }, name);
+    return [guides.flat(), places, marks, svg("line.mean.g0", slope), link].flat();
+  });
+  const size = { width: panel * across, height: height * Math.ceil(n / across) + 14 };
+  return svg(
+    "svg.strip",
+    {
+      viewBox: `0 0 ${size.width} ${size.height}`,
+      ...size,
+      role: "img",
+      "aria-label": `Weights of ${count(known.length, "system")} on ${count(n, "dimension")}, against ${column.name}.`,
+    },
+    parts.flat(),
+    svg("text.axis-name", { x: 0, y: 11 }, "↑ Weight"),
+    svg("text.axis-name", { x: left, y: size.height - 4 }, `${column.name} →`),
+  );
+}
+
+function strip(systems, grouping, width) {
+  const n = systems.weights[0].length;
+  const groups = grouping ? grouping.levels : [null];
   const band = Math.max(BAND, Math.min(140, (width - 50) / n), 22 * groups.length);
   const [left, top, bottom, height] = [40, 22, 40, 300];
   const most = Math.max(2, ...systems.weights.flat());
@@ -77,7 +136,7 @@ function strip(systems, column, width) {
   ]);
   if (systems.names.length * n <= MOST_MARKS) {
     systems.weights.forEach((row, m) => {
-      const group = column ? column.groups.codes[m] : 0;
+      const group = grouping ? grouping.codes[m] : 0;
       if (group === null) return;
       const aside = (((m * 7) % 11) / 11 - 0.5) * 0.5 * step - 0.14 * step;
       row.forEach((weight, k) =>
@@ -117,7 +176,8 @@ function strip(systems, column, width) {
 }
 
 function legend(column) {
-  if (!column) return "";
+  if (column?.scores) return element("div.systems-legend", {}, element("span.note", {}, "Lines: slopes of the tests below."));
+  if (!column?.groups) return "";
   const levels = column.groups.levels.map((level, group) =>
     element("span.legend", {}, element(`span.dot.g${group}`), `${level.level} (${level.n})`),
   );
@@ -126,7 +186,7 @@ function legend(column) {
 }
 
 function differences(column) {
-  if (!column) return [];
+  if (!column?.tests) return [];
   const tests = column.tests;
   const heads = ["Dimension", "Compared", "Effect", "95% interval", "p", "p adjusted", "Significant"];
   const lines = tests.rows.map((row, k) => {
@@ -187,15 +247,17 @@ function weightTable(systems, chosen, draw) {
   const shown = chosen.all || order.length <= ALL_SYSTEMS ? order : order.slice(0, SHOWN_SYSTEMS);
   const some = shown.length < order.length ? `The first ${shown.length} of ${order.length} systems. ` : "";
   const n = systems.weights[0].length;
-  const grouped = systems.columns.filter((column) => column.groups);
-  const before = ["System", ...grouped.map((column) => column.name)];
+  const listed = systems.columns.filter((column) => column.groups || column.scores);
+  const before = ["System", ...listed.map((column) => column.name)];
   const heads = [...before, "Distance", ...(systems.r2 ? ["R2"] : []), ...Array.from({ length: n }, (_, k) => k + 1)];
   const rows = shown.map((m) =>
     element(
       "tr",
       {},
       element("th.system", { scope: "row" }, breakable(systems.names[m])),
-      grouped.map(({ groups }) => element("td.group", {}, groups.levels[groups.codes[m]]?.level ?? "–")),
+      listed.map(({ groups, scores }) =>
+        element("td.group", {}, (groups ? groups.levels[groups.codes[m]]?.level : scores[m]) ?? "–"),
+      ),
       element(systems.unusual[m] ? "td.number.unusual" : "td.number", {}, two(systems.distances[m])),
       systems.r2 ? element("td.number", {}, two(systems.r2[m])) : null,
       systems.weights[m].map((weight) => {
