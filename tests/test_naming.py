@@ -223,7 +223,8 @@ def test_items_are_looked_up_by_name():
     items = [f"item {i}" for i in range(80)]
     frame = pd.DataFrame(W, index=items, columns=["a", "b", "c"])
     properties = pd.DataFrame({"x": W[:, 1]}, index=items).iloc[10:].sample(frac=1, random_state=0)
-    table = label_dimensions(frame, properties, random_state=0)
+    with pytest.warns(UserWarning, match=r"10 of 80 items .* 'item 0'"):
+        table = label_dimensions(frame, properties, random_state=0)
     assert table.iloc[0]["dimension"] == "b"
     assert table.iloc[0]["correlation"] > 0.99
 

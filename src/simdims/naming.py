@@ -413,4 +413,8 @@ def _as_frame(properties: Any, n_items: int, items: Names) -> pd.DataFrame:
     if not set(items) & set(own):
         wanted, other = (shortlist([repr(str(name)) for name in names]) for names in (items, own))
         raise ParameterError("properties", "must share items with the dimensions", f"{other}, but they have {wanted}")
+    rows = set(own)
+    unknown = [repr(str(name)) for name in items if name not in rows]
+    if unknown:
+        warn(f"Properties of {len(unknown)} of {n_items} items are missing: no row is called {shortlist(unknown)}.")
     return properties.set_axis(own).reindex(list(items))
