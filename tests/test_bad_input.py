@@ -467,7 +467,7 @@ TABLE = [
     (from_dissimilarity, {"D": pd.DataFrame(np.ones((2, 3)))}, ValueError, "D", "(2, 3)"),
     (from_dissimilarity, {"D": [[1, 2, 3], [1, 2]]}, ValueError, "D", "different lengths"),
     (from_dissimilarity, {"D": [np.zeros((3, 3)), np.zeros((4, 4))]}, ValueError, "D[1]", "(4, 4)"),
-    (from_dissimilarity, {"D": [[0, 1], [2, 0]]}, ValueError, "D", "1 at (0, 1) against 2 at (1, 0)"),
+    (from_dissimilarity, {"D": [[0, 1], [2, 0]]}, ValueError, "D", "1 at (0, 1) and 2 at (1, 0)"),
     (from_dissimilarity, {"D": [np.zeros((2, 2)), np.array([[0, 9], [1, 0]])], "labels": ["cat", "dog"]},
      ValueError, "D[1]", "9 at ('cat', 'dog')"),
     (from_dissimilarity, {"D": [1, INF, 3]}, ValueError, "D", "inf at (0, 2)"),

@@ -243,6 +243,7 @@ MISTAKES = [
     ("discover S.csv -o out --as ratings", 2, "--item1, --item2 and --rating"),
     ("discover ratings.csv -o out --as ratings --item1 left", 2, "pass --item2 and --rating"),
     ("discover ratings.csv -o out --item1 lift --item2 right", 1, "--item1 .* 'lift'; did you mean 'left'?"),
+    ("evaluate comparisons found ratings.csv", 1, "--head must be given, .*the columns '.*left"),
     ("discover ratings.csv -o out --by Subject", 1, "--by .* 'Subject'; did you mean 'subject'?"),
     ("discover ratings.csv -o out --labels left --by subject", 2, "--by .*read as features because of --labels"),
     ("discover ratings.csv -o out --low 7 --high 1", 1, "--low must be less than --high"),

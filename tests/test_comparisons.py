@@ -10,7 +10,18 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from simdims import SRF, as_similarity, discover, from_comparisons, from_triplets, load_similarity, metrics, simulate
+from simdims import (
+    SRF,
+    ParameterError,
+    as_similarity,
+    discover,
+    from_comparisons,
+    from_ratings,
+    from_triplets,
+    load_similarity,
+    metrics,
+    simulate,
+)
 from simdims.cli import main
 from simdims.discovery.methods import _origin
 from simdims.io.sniffing import guess
@@ -99,6 +110,22 @@ def test_columns_of_any_name_and_labels_in_any_order():
     S = from_comparisons(named.to_dict("list"), "x", "y", "z", labels=list("gfedcba"))
     np.testing.assert_array_equal(S.values[::-1, ::-1], from_comparisons(table).values)
     assert S.labels == tuple("gfedcba")
+
+
+def test_an_error_about_a_default_column_does_not_claim_that_it_was_given():
+    table = random_answers(20).rename(columns={"head": "anchor {}"})
+    with pytest.raises(ParameterError, match=r"head must be given.*the columns 'anchor \{\}', 'winner', 'loser'"):
+        from_comparisons(table)
+    with pytest.raises(ParameterError, match="head must name a column of the table, got 'anker'"):
+        from_comparisons(table, head="anker")
+
+
+def test_a_column_is_suggested_if_one_is_clearly_the_most_similar():
+    table = pd.DataFrame({"odour 1": ["a", "b"], "odour 2": ["b", "c"], "rating": [1, 2]})
+    with pytest.raises(ParameterError, match="'odour1'; did you mean 'odour 1'"):
+        from_ratings(table, item1="odour1", item2="odour 2", rating="rating")
+    with pytest.raises(ParameterError, match="'odour'; the columns are"):
+        from_ratings(table, item1="odour", item2="odour 2", rating="rating")
 
 
 def test_dimensions_are_found_from_comparisons_as_from_triplets():

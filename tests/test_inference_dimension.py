@@ -274,6 +274,13 @@ def test_rows_are_matched_by_name():
     assert set(named.dimension) <= {"round", "red", "sharp"}
 
 
+def test_other_items_are_reported_before_their_missing_values():
+    W = pd.DataFrame(np.random.default_rng(0).random((8, 2)), index=list("abcdefgh"))
+    properties = pd.DataFrame({"x": [np.nan, *range(7)]}, index=list("stuvwxyz"))
+    with pytest.raises(ParameterError, match=r"must name the same items.*no 'a', but 's'"):
+        dimension_test(W, properties)
+
+
 @pytest.mark.parametrize("form", ["series", "unnamed series", "mapping", "bools", "list"])
 def test_hypotheses_come_in_many_forms(form):
     X, W = draw(20, 1, 3, 12)

@@ -50,6 +50,11 @@ def test_the_key_of_a_heat_map_says_whether_weights_exceed_it(largest, extend):
     assert ax.images[0].colorbar.extend == extend
 
 
+def test_a_score_is_not_drawn_as_groups():
+    with pytest.raises(ValueError, match=r"at most 7 groups, got 9: .*weight_test"):
+        plots.system_weights(np.ones((9, 2)), by=np.arange(9))
+
+
 def test_groups_come_from_info_in_the_order_of_their_categories_and_missing_ones_are_not_drawn():
     W = simulate.dirichlet(12, 2, random_state=0)
     rng = np.random.default_rng(0)

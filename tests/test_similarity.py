@@ -464,7 +464,7 @@ def test_the_widest_difference_is_named_with_its_labels_values_and_count(n_items
     S[wide], S[wide[::-1]] = 0.1, 0.9
     labels = [f"item {i}" for i in range(n_items)]
     first, second = (repr(labels[item]) for item in wide)
-    with refused("values", "2 pairs", f"0.1 at ({first}, {second}) against 0.9 at ({second}, {first})"):
+    with refused("values", "2 pairs", f"0.1 at ({first}, {second}) and 0.9 at ({second}, {first})"):
         as_similarity(S, labels=labels)
 
 

@@ -117,17 +117,29 @@ def shortlist(names: list[str]) -> str:
     return ", ".join(names[:N_NAMED]) + (f" and {rest} more" if rest > 0 else "")
 
 
+def columns_in_words(present: Sequence[Any]) -> str:
+    """The columns of a table: all of a few, else the first ones."""
+    names = list(map(repr, present))
+    return shortlist(names) if len(names) > _MOST_COLUMNS else ", ".join(names) or "none"
+
+
 def listed_columns(column: Any, present: Sequence[Any]) -> str:
     """A column that a table lacks, and its columns: all of a few, else those with the most similar names."""
     names = list(map(repr, present))
     by_lower = {name.casefold(): name for name in names}
     alike = difflib.get_close_matches(repr(column).casefold(), by_lower, N_NAMED, cutoff=0.5)
     close = [by_lower[name] for name in alike]
-    likely = difflib.get_close_matches(repr(column).casefold(), alike, cutoff=0.8)
-    listed = f"did you mean {by_lower[likely[0]]}? The columns are" if len(likely) == 1 else "the columns are"
-    if len(names) <= _MOST_COLUMNS:
-        return f"{column!r}; {listed} {', '.join(names) or 'none'}"
-    return f"{column!r}; {listed} {shortlist([*close, *(name for name in names if name not in close)])}"
+    likely = _likely(repr(column).casefold(), alike)
+    listed = f"did you mean {by_lower[likely]}? The columns are" if likely is not None else "the columns are"
+    first = [*close, *(name for name in names if name not in close)]
+    return f"{column!r}; {listed} {columns_in_words(present) if len(names) <= _MOST_COLUMNS else shortlist(first)}"
+
+
+def _likely(name: str, alike: list[str]) -> str | None:
+    """The name that was probably meant: much like the one given, and clearly more so than the others."""
+    ratios = {other: difflib.SequenceMatcher(None, other, name).ratio() for other in alike}
+    likely = [other for other in alike if ratios[other] >= max(0.8, max(ratios.values()) - 0.1)]
+    return likely[0] if len(likely) == 1 else None
 
 
 def shown(value: Any) -> str:

@@ -15,6 +15,7 @@ from simdims._cells import advice, as_floats, number, text_cells
 from simdims._parameters import (
     ParameterError,
     ParameterTypeError,
+    columns_in_words,
     listed_columns,
     require_choice,
     shortlist,
@@ -63,6 +64,9 @@ def as_frame(table: Any, **columns: Hashable) -> pd.DataFrame:
             raise ParameterError(argument, "must name a column of the table", shown(column))
         found = sum(_is_same(name, column) for name in present)
         if found != 1:
+            if found == 0 and column == argument:  # the default, which the user did not write
+                got = f"the columns {columns_in_words(present)}"
+                raise ParameterError(argument, f"must be given, as no column is called {column!r}", got)
             got = listed_columns(column, present) if found == 0 else f"{column!r}, the name of {found} columns"
             raise ParameterError(argument, "must name a column of the table", got)
         if column in roles:

@@ -491,7 +491,7 @@ def _used_rows(
     outside = (ratings < low) | (ratings > high)
     if outside.any():
         row = int(np.argmax(outside))
-        got = f"{ratings[row]:g} in {row_name(row, frame.index)} ({np.count_nonzero(outside)} outside in all)"
+        got = f"{ratings[row]:g} in {row_name(row, frame.index)} ({np.count_nonzero(outside):,} outside in all)"
         raise ParameterError(f"Column {column!r}", f"must lie between low = {low:g} and high = {high:g}", got)
     unrated = np.isnan(ratings)
     used = ~unrated & ~is_self

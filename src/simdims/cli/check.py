@@ -204,7 +204,7 @@ def _facts_in_words(facts: Mapping[str, Any], S: Similarity | SimilaritySet) -> 
         words.append(f"Missing: {1 - facts['density']:.1%} of the pairs of all systems.")
     if "smallest" in facts:
         ends = f"{facts['smallest']:.3g} to {facts['largest']:.3g}"
-        words.append(f"Scale: fitted values of two different items range from {ends}.")
+        words.append(f"Scale: similarities of two different items range from {ends}.")
     if "symmetry" in facts:
         same = facts["symmetry"] == "equal sides"
         how = "both sides of each pair are equal" if same else f"where sides differ, the {facts['symmetry']} is taken"

@@ -38,6 +38,7 @@ _COMMANDS = {
     "dimension_test": "test",
     "rsa_test": "rsa",
     "bootstrap": "bootstrap",
+    "weight_test": "weights",
     "compare_embeddings": "compare",
     "Bootstrap.save": "bootstrap",
 }

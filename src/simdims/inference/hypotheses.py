@@ -62,7 +62,7 @@ def clean_vectors(hypotheses: Any, items: Items, noun: str = "hypothesis", *, or
     """Return hypotheses with one value per item, in the items' order; those without names are numbered."""
     if isinstance(hypotheses, Mapping):
         hypotheses = _side_by_side(hypotheses, items)
-    table = _read_table(hypotheses, "hypotheses", noun)
+    table = _read_table(hypotheses, "hypotheses", noun, items)
     values = in_order_of(items, table, "hypotheses")
     _refuse_one_matrix(hypotheses, values, or_matrices)
     # A column is constant if it varies by no more than rounding error.
@@ -123,14 +123,16 @@ def _refuse_one_matrix(hypotheses: Any, X: NDArray[np.float64], or_matrices: boo
         raise ParameterError("hypotheses", rule, got, remedy)
 
 
-def _read_table(x: Any, name: str, noun: str) -> Table:
-    """Columns of numbers; those without names are numbered after the noun."""
+def _read_table(x: Any, name: str, noun: str, items: Items | None = None) -> Table:
+    """Columns of numbers; those without names are numbered after the noun. Rows must name the items, if given."""
     rows = columns = None
     x = x if isinstance(x, Similarity) else embedding_table(x, name)
     if isinstance(x, pd.Series):
         x = x.to_frame()
     if is_frame(x):
         rows = _axis(x.index, f"the index of {name}")
+        if items is not None:
+            _places(rows, items, name)  # before the cells: those of other items do not matter
         if not is_default_axis(x.columns):
             columns = _distinct(tuple(map(str, x.columns)), f"the columns of {name}")
         cells = frame_cells(x)

@@ -191,7 +191,8 @@ def _set_scales(ax: Axes, weights: NDArray[np.float64], at: NDArray[np.float64],
 
 def _check_groups(distinct: list[Any]) -> None:
     if len(distinct) > _MOST_GROUPS:
-        raise ParameterError("by", f"must have at most {_MOST_GROUPS} groups", f"{len(distinct)}")
+        remedy = "divide a score into groups to draw it, or test it as it is with {weight_test()}"
+        raise ParameterError("by", f"must have at most {_MOST_GROUPS} groups", f"{len(distinct)}", remedy)
 
 
 def _strip(

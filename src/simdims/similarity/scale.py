@@ -67,7 +67,7 @@ def rescale(
     outside = first_entry(values, lambda entries: (entries < low) | (entries > high))
     if outside is not None:
         n_outside = sum(int(np.count_nonzero((block < low) | (block > high))) for block in blocks(values))
-        got = f"{entry_shown(outside, labels)} ({n_outside} outside in all)"
+        got = f"{entry_shown(outside, labels)} ({n_outside:,} outside in all)"
         advice = "set the diagonal to NaN if nobody rated it" if outside[0] == outside[1] else None
         raise ParameterError("values", f"must lie between low = {low:g} and high = {high:g}", got, advice)
     return map_entries(values, lambda entries: (entries - low) / (high - low)), low, high

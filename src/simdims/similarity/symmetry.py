@@ -137,8 +137,8 @@ def _refuse_unequal(
     if sides is not None:
         row, column, here, there = sides
         got = (
-            f"{n_unequal} {plural('pair', n_unequal)} whose two sides differ, most of all "
-            f"{entry_shown((row, column, here), labels)} against {entry_shown((column, row, there), labels)}"
+            f"{n_unequal} {plural('pair', n_unequal)} whose two sides differ, with the largest difference between "
+            f"{entry_shown((row, column, here), labels)} and {entry_shown((column, row, there), labels)}"
         )
         raise ParameterError(name, "must be symmetric", got, remedy)
 
