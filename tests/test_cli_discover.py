@@ -82,14 +82,13 @@ def test_a_column_that_is_named_leaves_the_others_to_be_found(capsys):
     norms.set_axis(["cue", "target", "G", "P", "FSG"], axis=1).to_csv("norms.csv", index=False)
     assert main(["discover", "norms.csv", "-o", "out", *QUICK]) == 1
     assert (
-        "--count could be any of several columns, got 'G', 'P', 'FSG': pass --count COLUMN"
-        in capsys.readouterr().err
+        "--count could be any of several columns, got 'G', 'P', 'FSG': pass --count COLUMN" in capsys.readouterr().err
     )
     assert main(["discover", "norms.csv", "-o", "out", "--count", "P", *QUICK]) == 0
     words = pd.DataFrame([(a, b, "N", ord(a) + ord(b) - 190, 4) for a in "abcdef" for b in "abcdef" if a < b])
     words.set_axis(["word1", "word2", "POS", "SimLex", "conc"], axis=1).to_csv("words.csv", index=False)
     assert main(["discover", "words.csv", "-o", "out2", *QUICK]) == 1
-    assert "could be meant, got 'SimLex', 'conc': pass --rating COLUMN" in capsys.readouterr().err
+    assert "could be any of several columns, got 'SimLex', 'conc': pass --rating COLUMN" in capsys.readouterr().err
     assert main(["discover", "words.csv", "-o", "out2", "--rating", "SimLex", *QUICK]) == 0
     assert main(["discover", "words.csv", "-o", "out3", "--rating", "colour", *QUICK]) == 1
     assert re.search("rating.*'colour'", capsys.readouterr().err)
