@@ -50,6 +50,12 @@ def test_the_key_of_a_heat_map_says_whether_weights_exceed_it(largest, extend):
     assert ax.images[0].colorbar.extend == extend
 
 
+@pytest.mark.parametrize(("names", "label"), [(["1", "2", "3"], "System"), (["anna", "ben", "3"], "")])
+def test_the_axis_of_a_heatmap_says_what_numbers_are(names, label):
+    weights = pd.DataFrame(np.ones((3, 2)), index=names, columns=["dimension1", "dimension2"])
+    assert plots.system_weights(weights).get_ylabel() == label
+
+
 def test_a_score_is_not_drawn_as_groups():
     with pytest.raises(ValueError, match=r"at most 7 groups, got 9: .*weight_test"):
         plots.system_weights(np.ones((9, 2)), by=np.arange(9))

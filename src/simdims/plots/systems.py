@@ -252,7 +252,8 @@ def _heatmap(
     in_order = groups[order]
     for edge in np.flatnonzero(in_order[1:] != in_order[:-1]):
         ax.axhline(edge + 0.5, color="black", linewidth=0.6)
-    style.tidy(ax, "Dimension", "" if has_names or has_groups else "System")
+    says_system = all(name.isdigit() for name in names) if has_names else not has_groups
+    style.tidy(ax, "Dimension", "System" if says_system else "")
     if has_names:
         texts = style.all_fitted([names[m] for m in order], style.tiny(), 0.35 * style.outer_width(ax))
         ax.set_yticks(np.arange(n_systems), labels=texts, **style.PLAIN)
