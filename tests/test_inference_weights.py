@@ -97,7 +97,9 @@ def test_values_are_found_in_info_and_series_are_matched_by_name():
         np.testing.assert_allclose(weight_test(joint, name).pvalue, expected.pvalue)
         shuffled = pd.Series(info[name].to_numpy(), index=joint.names_).iloc[[3, 1, 0, 5, 4, 2]]
         np.testing.assert_allclose(weight_test(joint, shuffled).pvalue, expected.pvalue)
-    assert "scores" in weight_test(joint, "score").summary()
+    for by in ("score", info["score"]):
+        assert "related to the scores.\nCorrelation of the weights with 'score' " in weight_test(joint, by).summary()
+    assert "related to the groups." in weight_test(joint.weights_, ["scores", "others"] * 3).summary()
     assert "'y' rather than 'x'" in weight_test(joint, "group").summary()
     ordered = pd.Series(pd.Categorical(info["group"], categories=["y", "x"]))
     np.testing.assert_allclose(weight_test(joint, ordered).statistic, -weight_test(joint, "group").statistic)

@@ -244,7 +244,7 @@ class HypothesisTests:
         return f"{self.contrast[place]} = {self.effect[place]:+.3g} {interval}, "
 
     def _related_to(self) -> str:
-        return "scores" if "scores" in self.method else "groups"
+        return "scores" if self.contrast[:1] in (("per unit",), ("per day",)) else "groups"
 
     def _verdict(self, place: int) -> str:
         words = {

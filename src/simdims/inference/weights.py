@@ -181,7 +181,9 @@ def _design(weights: NDArray[np.float64], names: list[str], by: Any, within: Any
     groups = [] if scores is not None else [str(distinct[number]) for number in used]
     if len(groups) == len(codes):
         raise ParameterError("by", "must have groups of more than one system", f"{len(groups)} groups")
-    words, contrast = _described(groups, values, 0 if persons is None else int(of_person.max()) + 1)
+    column = by if isinstance(by, str) else getattr(by, "name", None)
+    name = "the scores" if column is None else repr(str(column))
+    words, contrast = _described(groups, values, name, 0 if persons is None else int(of_person.max()) + 1)
     columns = _centred(_columns(scores, codes, groups), of_person)
     design = Design(_centred(weights, of_person), columns, codes, of_person, groups, words, contrast)
     if persons is None:
@@ -215,18 +217,20 @@ def _paired(
     return sums / np.bincount(cell)[:, None], None, cells[1], cells[0]
 
 
-def _described(groups: list[str], values: Values, n_persons: int) -> tuple[str, str]:
+def _described(groups: list[str], values: Values, name: str, n_persons: int) -> tuple[str, str]:
     """The statistic and the contrast, in words."""
     paired = f", within {n_persons} sets of systems" if n_persons else ""
     if not groups:
         signs = " whose slopes change their signs" if n_persons else ""
         unit = "day" if values.are_times() else "unit"
-        return f"correlation of the weights with the scores{paired}{signs}", f"per {unit}"
+        return f"correlation of the weights with {name}{paired}{signs}", f"per {unit}"
     if len(groups) > 2:
         return f"correlation ratio of the weights between {len(groups)} groups{paired}", ""
     one, two = groups
-    statistic = "correlation" if n_persons else "Welch t statistic, as a correlation,"
-    return f"{statistic} of the weights with group {two!r} rather than {one!r}{paired}", f"{two} - {one}"
+    group, contrast = f"group {two!r} rather than {one!r}", f"{two} - {one}"
+    if n_persons:
+        return f"correlation of the weights with {group}{paired}", contrast
+    return f"Welch's t of the weights for {group}, expressed as a correlation", contrast
 
 
 def _columns(scores: NDArray[np.float64] | None, codes: NDArray[np.intp], groups: list[str]) -> NDArray[np.float64]:
