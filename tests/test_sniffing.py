@@ -175,6 +175,7 @@ def test_parquet_is_recognised_as_text_is():
 )
 def test_what_could_be_several_things_is_asked(text, option):
     with pytest.raises(
-        ValueError, match=rf"^(x\.csv: .* must be given|Cannot tell what 'x\.csv' contains: ).*{option}"
+        ValueError,
+        match=rf"^(x\.csv: .* could be any of several columns|Cannot tell what 'x\.csv' contains: ).*{option}",
     ):
         sniffed(text)
