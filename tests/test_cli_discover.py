@@ -557,7 +557,8 @@ def test_a_page_of_someone_elses_is_kept(similarities, capsys):
     assert Path("out/report.html").read_text() == "my own page"
 
 
-def test_an_interrupt_keeps_the_checkpoint_and_the_same_command_goes_on(similarities, capsys):
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_keeps_the_checkpoint_and_the_same_command_goes_on(similarities, capsys, number):
     words = ["discover", similarities, "-o", "out", "--checkpoint", "work", "--seed", "0", "--sampling", "0.6"]
     words += ["--ranks", "2:8", "--repeats", "30", "--runs", "2"]
     process = subprocess.Popen(
@@ -566,11 +567,11 @@ def test_an_interrupt_keeps_the_checkpoint_and_the_same_command_goes_on(similari
     journal, until = Path("work/selection/journal.jsonl"), time.monotonic() + 60
     while not (journal.exists() and journal.stat().st_size) and time.monotonic() < until and process.poll() is None:
         time.sleep(0.01)
-    os.kill(process.pid, signal.SIGINT)
+    os.kill(process.pid, number)
     out, err = process.communicate(timeout=60)
     if process.returncode == 0:
         pytest.skip("the run ended before the interrupt came")
-    assert (process.returncode, out) == (130, "")
+    assert (process.returncode, out) == (128 + number, "")
     assert err.splitlines()[-1] == "simdims: interrupted; run the same command again to resume from work"
     assert "Traceback" not in err
     assert journal.exists()

@@ -59,7 +59,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     -------
     int
         0 for success; 1 if the data, a file or a value is invalid and 2 if the command is, both with one line on
-        stderr; 130 after an interrupt.
+        stderr; 130 after an interrupt, and 143 after a request to end (SIGTERM), as clusters send it.
 
     Examples
     --------
@@ -73,10 +73,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         try:
             return _run(top, arguments, options)
         except KeyboardInterrupt:
-            return _interrupted(options)
+            return _interrupted(options, interrupts)
         except Exception as error:
             if interrupts:  # compiled code may turn an interrupt into another error
-                return _interrupted(options)
+                return _interrupted(options, interrupts)
             if isinstance(error, BrokenPipeError):  # the reader has closed the pipe
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
                 return 1
@@ -112,30 +112,31 @@ def _run(top: argparse.ArgumentParser, arguments: Sequence[str] | None, options:
     return 0
 
 
-def _interrupted(options: argparse.Namespace) -> int:
+def _interrupted(options: argparse.Namespace, interrupts: list[int]) -> int:
     if getattr(options, "checkpoint", None) is not None:
         say(f"interrupted; run the same command again to resume from {options.checkpoint}")
-    return 130
+    return 128 + (interrupts or [signal.SIGINT])[0]
 
 
 @contextmanager
 def _noticing_interrupts() -> Iterator[list[int]]:
-    """Yield a list that becomes non-empty when Ctrl-C is pressed, even if the KeyboardInterrupt is lost."""
+    """Yield a list of the signals to end that arrive (Ctrl-C is one), even if the KeyboardInterrupt is lost."""
     interrupts: list[int] = []
+    usual: dict[int, Any] = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL}
     is_main = threading.current_thread() is threading.main_thread()
-    if not is_main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
-        yield interrupts
-        return
+    noticed = [one for one in usual if is_main and signal.getsignal(one) is usual[one]]
 
-    def notice(number: int, frame: Any) -> None:
-        interrupts.append(number)
-        signal.default_int_handler(number, frame)
+    def notice(one: int, frame: Any) -> None:
+        interrupts.append(one)
+        signal.default_int_handler(one, frame)
 
-    signal.signal(signal.SIGINT, notice)
+    for one in noticed:
+        signal.signal(one, notice)
     try:
         yield interrupts
     finally:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+        for one in noticed:
+            signal.signal(one, usual[one])
 
 
 def _of_the_system(error: Exception) -> str | None:
