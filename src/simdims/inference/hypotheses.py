@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -62,8 +62,9 @@ def clean_vectors(hypotheses: Any, items: Items, noun: str = "hypothesis", *, or
     """Return hypotheses with one value per item, in the items' order; those without names are numbered."""
     if isinstance(hypotheses, Mapping):
         hypotheses = _side_by_side(hypotheses, items)
-    table = _read_table(hypotheses, "hypotheses", noun)
-    values = in_order_of(items, table, "hypotheses")
+    table = _read_table(hypotheses, "hypotheses", noun, may_have_gaps=True)
+    values = in_order_of(items, table, "hypotheses")  # other items are the reason to state first
+    _refuse_gaps(values, "hypotheses", table.rows and (items.labels or table.rows), table.columns)
     _refuse_one_matrix(hypotheses, values, or_matrices)
     # A column is constant if it varies by no more than rounding error.
     constant = np.ptp(values, axis=0) <= 1e-12 * np.abs(values).max(axis=0)
@@ -123,7 +124,7 @@ def _refuse_one_matrix(hypotheses: Any, X: NDArray[np.float64], or_matrices: boo
         raise ParameterError("hypotheses", rule, got, remedy)
 
 
-def _read_table(x: Any, name: str, noun: str) -> Table:
+def _read_table(x: Any, name: str, noun: str, *, may_have_gaps: bool = False) -> Table:
     """Columns of numbers; those without names are numbered after the noun."""
     rows = columns = None
     x = x if isinstance(x, Similarity) else embedding_table(x, name)
@@ -144,16 +145,18 @@ def _read_table(x: Any, name: str, noun: str) -> Table:
         rule = "must have one row per item and at least one column of numbers"
         raise ParameterError(name, rule, f"an array of shape {cells.shape}")
     values = _as_floats(cells, name, rows, columns)
-    if not np.isfinite(values).all():
+    if not may_have_gaps:
         _refuse_gaps(values, name, rows, columns)
     return Table(values, rows, columns or _numbered(noun, values.shape[1]))
 
 
 def _refuse_gaps(
     values: NDArray[np.float64], name: str, rows: Sequence[str] | None, columns: Sequence[str] | None
-) -> NoReturn:
+) -> None:
     """Refuse missing and infinite values, and name the columns that have them."""
     odd = ~np.isfinite(values)
+    if not odd.any():
+        return
     place = tuple(map(int, np.argwhere(odd)[0]))
     is_missing = bool(np.isnan(values[place]))
     got = f"{'a missing value' if is_missing else values[place]} in {_where(place, rows, columns)}"
