@@ -113,7 +113,7 @@ def test_comparisons_of_several_people(matrices, capsys):
     same("out", from_comparisons(table, by="who"))
     assert done("evaluate", "comparisons", "out", "answers.csv", "--by", "who") == 0
     _, header, *rows, _, _ = capsys.readouterr().out.splitlines()[-10:]
-    assert header.split() == ["who", "shared", "weighted"]
+    assert header.split() == ["who", "shared", "own", "weights"]
     assert [len(row.split()) for row in rows] == [3] * 6
 
 
