@@ -122,6 +122,15 @@ def test_check_names_the_columns_that_say_something_about_systems(truth, capsys)
     assert uses["latency"] is None
 
 
+def test_check_finds_people_with_the_same_answers(truth, capsys):
+    table = ratings(truth)
+    first = table[table["person"] == table["person"].iloc[0]].assign(person="copy")
+    pd.concat([table, first]).to_csv("ratings.csv", index=False)
+    (copies,) = checked(capsys, "ratings.csv", "--by", "person")["identical_systems"]
+    assert "copy" in copies
+    assert len(copies) == 2
+
+
 def test_check_names_the_odd_one_out_and_labels_and_features(capsys):
     rng = np.random.default_rng(0)
     answers = pd.DataFrame([rng.choice(NAMES, 3, replace=False) for _ in range(400)], columns=["odd", "b", "c"])

@@ -39,6 +39,15 @@ def test_a_log_file_has_a_line_about_a_run_each_minute_and_then_fewer(monkeypatc
     assert 20 < len(lines) < 100
 
 
+def test_a_line_in_a_log_file_names_the_last_task(monkeypatch, capsys):
+    clock = [0.0]
+    monkeypatch.setattr("time.monotonic", lambda: clock[0])
+    progress = LoggedProgress()
+    clock[0] = 100.0
+    progress(Progress("select rank", 148, 160, "rank 61", 100.0, None))
+    assert capsys.readouterr().err == "simdims: select rank: 148 of 160 done (last: rank 61)\n"
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [

@@ -319,7 +319,7 @@ def named(index):
     [
         ("hypotheses", np.ones((6, 1)), "1 for every item in 'hypothesis1'"),
         ("hypotheses", np.arange(5.0), "5 rows"),
-        ("hypotheses", [1, 2, 3, 4, 5, np.nan], "a missing value in row 5, column 0"),
+        ("hypotheses", [1, 2, 3, 4, 5, np.nan], "a missing value in row 5, column 'hypothesis1'"),
         ("hypotheses", list("abcdef"), "'a' in row 0, column 0"),
         ("hypotheses", np.eye(6) + 1, "one value per item, got one matrix .* for models of pairs, use rsa_test"),
         ("hypotheses", np.ones((6, 2, 2)), r"\(6, 2, 2\)"),
@@ -327,6 +327,7 @@ def named(index):
         ("hypotheses", {"a": pd.Series(range(6)), "b": pd.Series(range(6), list("abcdef"))}, "different indices"),
         ("hypotheses", named("abcdeg"), "no 'f', but 'g'"),
         ("hypotheses", pd.Series(range(7), list("abcdefg")), "also 'g'"),
+        ("hypotheses", pd.Series([np.nan, 2, 3, 4, 5, 6], list("tuvwxy")), "no 'a', but 't'"),
         ("hypotheses", pd.Series(range(7), list("tuvwxyz")), "no 'a', but 't'"),
         ("hypotheses", [[1, 2], [3, np.nan], [np.nan, 5], [3, 2], [1, 2], [4, 5]], "2 such cells in 2 of 2 columns"),
         ("the index of hypotheses", named("abcdee"), "'e' more than once"),

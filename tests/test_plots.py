@@ -456,6 +456,11 @@ def test_sampled_pairs_are_pairs_of_two_items():
     assert len(np.unique(first * 3000 + second)) == len(first)
 
 
+def test_a_fingerprint_has_no_bars_that_are_too_short_to_see():
+    ax = plots.item_fingerprint([[0.6, 0.4, 1e-6], [0, 1, 1]], 0)
+    assert [bar.get_width() for bar in ax.patches] == [0.6, 0.4]
+
+
 def test_a_fingerprint_is_sorted_and_says_what_it_leaves_out():
     ax = plots.item_fingerprint([[0.1, 0.6, 0.0, 0.3], [1, 0, 0, 0]], "ape", labels=["ape", "bat"], n_dimensions=2)
     assert [bar.get_width() for bar in ax.patches] == [0.6, 0.3]
@@ -663,7 +668,11 @@ def test_a_list_is_shortened_by_its_items():
 def test_names_in_figures_keep_what_tells_them_apart(draw):
     W = simulate.dirichlet(20, 3, alpha=0.1, random_state=0)
     labels = [f"a face with a long name that begins alike_{i:02d}" for i in range(20)]
-    data = {plots.item_fingerprint: (W, 0), plots.embedding_map: (W,), plots.graph: (W @ W.T, W)}[draw]
+    data = {
+        plots.item_fingerprint: (W, int(W.min(axis=1).argmax())),
+        plots.embedding_map: (W,),
+        plots.graph: (W @ W.T, W),
+    }[draw]
     ax = draw(*data, labels=labels)
     legend = [] if ax.get_legend() is None else ax.get_legend().get_texts()
     texts = [text.get_text() for text in [*ax.texts, *ax.get_yticklabels(), *legend]]

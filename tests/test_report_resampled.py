@@ -141,7 +141,7 @@ def test_dimensions_without_intervals_have_none_on_the_page(found, tmp_path):
     correlations = np.array(sure.correlations)
     correlations[:, 1] = np.nan  # never found
     sure = replace(sure, correlations=correlations)
-    assert "came back in 0%, in fewer than 20 resamples: no intervals" in sure.summary()
+    assert "came back in 0% (fewer than 20 resamples: no intervals)" in sure.summary()
     facts, _ = facts_of(found, tmp_path, uncertainty=sure)
     assert "The dimension that came back in fewer than 20 resamples has no intervals" in facts["uncertainty"]["said"]
     never = facts["uncertainty"]["dimensions"][1]

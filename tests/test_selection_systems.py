@@ -302,8 +302,10 @@ def test_the_comparison_follows_from_the_errors_of_systems():
     again = SystemsComparison.from_dict(found.to_dict())
     assert again.comparison.equals(found.comparison)
     assert "differ in more than the weights" not in found.summary()
+    assert found.limits() == ""
     better_alone = compare({**errors, "alone": 0.1 * baseline}, baseline, tuple(map(str, range(400))), 3, 0.1)
     assert "differ in more than the weights" in better_alone.summary()
+    assert "differ in more than the weights" in better_alone.limits()
     assert again.r2.equals(found.r2)
     assert again.summary() == found.summary()
 

@@ -179,3 +179,13 @@ def test_what_could_be_several_things_is_asked(text, option):
         match=rf"^(x\.csv: .* could be any of several columns|Cannot tell what 'x\.csv' contains: ).*{option}",
     ):
         sniffed(text)
+
+
+@pytest.mark.parametrize("other", [[], ["old"]])
+def test_a_table_with_one_row_per_person_is_not_read_as_features_of_people(other):
+    wide = [(f"P{person}", *other, *range(person, person + 12)) for person in range(9)]
+    header = ",".join(["participant", *(["age group"] if other else []), *(f"cat - dog{k}" for k in range(12))])
+    with pytest.raises(
+        ValueError, match=r"one row per person \(in 'participant'\).*kind='features'.*one judgement per row"
+    ):
+        sniffed(text_of(wide, header))

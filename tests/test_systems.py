@@ -8,7 +8,7 @@ import pytest
 from scipy import sparse
 
 from simdims import ParameterError, Similarity, SimilaritySet, load_similarity
-from simdims.systems import dense_parts
+from simdims.systems import dense_parts, identical_systems, warn_of_identical
 
 
 def random_similarities(n_systems=3, n_items=6, seed=0):
@@ -317,3 +317,22 @@ def test_the_system_with_the_error_is_named():
     stack[1, 0, 1] = stack[1, 1, 0] = -1
     with pytest.raises(ValueError, match=r"^system 'system2': .*non-negative"):
         SimilaritySet(stack)
+
+
+def test_copies_of_a_system_are_found_whether_stored_as_matrices_or_lists():
+    stack = random_similarities(4)
+    stack[3] = stack[1]
+    lists = [random_sparse("missing", seed) for seed in (0, 1, 0)]
+    assert identical_systems(SimilaritySet(stack, names=list("abcd"))) == [("b", "d")]
+    assert identical_systems(SimilaritySet(lists, names=list("abc"))) == [("a", "c")]
+    assert identical_systems(SimilaritySet(stack[:3])) == []
+    with pytest.warns(UserWarning, match="identical similarities: 'b', 'd'"):
+        warn_of_identical(SimilaritySet(stack, names=list("abcd")))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warn_of_identical(SimilaritySet(stack[:3]))
+
+
+def test_items_with_the_same_few_values_are_not_enough_to_be_copies():
+    pair = np.array([[1.0, 0.5], [0.5, 1.0]])
+    assert identical_systems(SimilaritySet([pair, pair])) == []

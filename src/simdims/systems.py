@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import warnings
 from collections import Counter
@@ -573,6 +574,31 @@ def _check_items(systems: SimilaritySet) -> None:
         listed = [str(i) if systems.labels is None else repr(systems.labels[i]) for i in alone]
         got = f"none for {alone.size} {plural('item', alone.size)}: {shortlist(listed)}"
         raise ParameterError("similarities", "must hold a pair of every item in some system", got, "remove them")
+
+
+def identical_systems(systems: SimilaritySet) -> list[tuple[str, ...]]:
+    """The names of systems that share all their values, in groups."""
+    groups: dict[bytes, list[str]] = {}
+    for (name, one), at in zip(systems.items(), systems.positions, strict=True):
+        values: Any = one.values if one.factors is None else one.factors
+        stored = (values.indptr, values.indices, values.data) if sparse.issparse(values) else (values,)
+        if stored[-1].size >= _PAIRS_FOR_SCALE:  # a few pairs may agree by chance
+            digest = hashlib.blake2b(digest_size=16)
+            for part in (at, *stored):
+                digest.update(np.ascontiguousarray(part).tobytes())
+            groups.setdefault(digest.digest(), []).append(name)
+    return [tuple(names) for names in groups.values() if len(names) > 1]
+
+
+def warn_of_identical(systems: SimilaritySet) -> None:
+    """Warn of systems that share all their values, which are probably copies of one."""
+    if groups := identical_systems(systems):
+        listed = "; ".join(shortlist([repr(name) for name in names]) for names in groups[:3])
+        more = f"; and {len(groups) - 3} more groups" if len(groups) > 3 else ""
+        warn(
+            f"Systems have identical similarities: {listed}{more}.",
+            "If they are copies of one system, keep only one: tests and standard errors count each of them.",
+        )
 
 
 def usual_scale(systems: SimilaritySet) -> float | None:

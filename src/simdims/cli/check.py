@@ -179,8 +179,11 @@ def _duplicates(S: Similarity | SimilaritySet, table: Table | None) -> dict[str,
     from scipy import sparse
 
     from simdims.similarity import Similarity
+    from simdims.systems import SimilaritySet, identical_systems
 
     facts: dict[str, Any] = {}
+    if isinstance(S, SimilaritySet):
+        facts["identical_systems"] = [list(names) for names in identical_systems(S)]
     if table is not None and len(table.numbered) == table.n_rows:
         facts["n_repeated_rows"] = table.n_rows - len(set(map(tuple, table.body)))
     values = None if not isinstance(S, Similarity) else S.values if S.factors is None else S.factors
@@ -214,5 +217,8 @@ def _facts_in_words(facts: Mapping[str, Any], S: Similarity | SimilaritySet) -> 
     if identical:
         named = shortlist([str(item) for item in identical])
         said.append(f"{len(identical):,} items have the same similarities as another item: {named}")
+    if groups := facts.get("identical_systems", []):
+        named = "; ".join(shortlist(names) for names in groups)
+        said.append(f"systems with identical similarities: {named}")
     words.append(f"Duplicates: {'; '.join(said) or 'none'}.")
     return words

@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 #: Runs longer than this, in seconds, should use a checkpoint.
 _LONG = 900
 
+#: Added to the estimated time of a search for the number of dimensions.
+_LONGER = ", or several times as long if the search goes beyond the numbers of dimensions that it tries first"
+
 #: Number of dimensions in the summary, and of items per dimension.
 _N_ABOUT, _N_NAMED = 3, 3
 
@@ -281,7 +284,7 @@ def run(S: Similarity | SimilaritySet, options: argparse.Namespace) -> Discovery
     settings = _settings(options)
     seconds = expected_seconds(S, **settings, **shared.arguments(options, "alpha"))
     is_long = seconds > _LONG and options.checkpoint is None
-    more = " or more" if options.ranks == "auto" else ""
+    more = _LONGER if options.ranks == "auto" else ""
     advice = " Add --checkpoint DIR to make the run resumable." if is_long else ""
     say(f"{shared.described(S)}{_by_features(S)}. Estimated time: {in_words(seconds)}{more}.{advice}")
     if options.checkpoint is not None and _holds_fits(options.checkpoint):
@@ -319,7 +322,8 @@ def plan_in_words(planned: Plan, options: argparse.Namespace) -> str:
     penalties = {"auto": "choose a penalty by held-out pairs", 0: "use no penalty"}
     penalty = penalties.get(options.alpha, f"use the penalty alpha = {options.alpha}")
     more = " or more" if planned.is_search else ""
-    estimate = f"Estimated time: {in_words(planned.seconds)}{more}."
+    longer = _LONGER if planned.is_search else ""
+    estimate = f"Estimated time: {in_words(planned.seconds)}{longer}."
     return (
         f"discover would {tried}, {validated}, {penalty}, and start the final fit from {planned.n_runs} random starts: "
         f"{planned.n_fits:,} fits{more}. {estimate}"

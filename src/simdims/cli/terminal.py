@@ -48,7 +48,8 @@ class LoggedProgress:
 
         self._next = now + max(_FIRST_LINE, 0.1 * (now - self._began))
         left = "" if progress.seconds_left is None else f", about {in_words(progress.seconds_left)} left of this stage"
-        say(f"{progress.stage}: {progress.done:,} of {progress.total:,} done{left}")
+        last = f" (last: {progress.detail})" if progress.detail else ""
+        say(f"{progress.stage}: {progress.done:,} of {progress.total:,} done{last}{left}")
 
 
 def is_terminal() -> bool:

@@ -43,7 +43,7 @@ from simdims.selection.splits import DEFAULT_FOLDS, FOLDS
 from simdims.selection.systems import compare_systems, joint_fold_estimator
 from simdims.similarity import Similarity, as_similarity
 from simdims.srf import SRF, with_alpha
-from simdims.systems import SimilaritySet
+from simdims.systems import SimilaritySet, warn_of_identical
 
 logger = logging.getLogger("simdims")
 
@@ -141,6 +141,8 @@ def discover(
     fold_model, run_model = _estimators(similarity, estimator, alpha, device)
     candidates, n_repeats, n_runs = _settle_counts(similarity, ranks, n_repeats, n_runs, fold_model.alpha != 0)
     _check_settings(similarity, sampling, n_repeats, n_runs, run_model, n_jobs, progress)
+    if isinstance(similarity, SimilaritySet):
+        warn_of_identical(similarity)
     seed, root = _settle_seeds(checkpoint, random_state)
     work = _Work(root, checkpoint, n_jobs, progress)
     held, folds = _held_out(similarity, candidates, single, sampling, _parallel.seed_of(root, _HELD_OUT, 0))

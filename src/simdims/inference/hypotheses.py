@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -146,16 +146,17 @@ def _read_table(x: Any, name: str, noun: str, items: Items | None = None) -> Tab
         rule = "must have one row per item and at least one column of numbers"
         raise ParameterError(name, rule, f"an array of shape {cells.shape}")
     values = _as_floats(cells, name, rows, columns)
-    if not np.isfinite(values).all():
-        _refuse_gaps(values, name, rows, columns)
+    _refuse_gaps(values, name, rows, columns)
     return Table(values, rows, columns or _numbered(noun, values.shape[1]))
 
 
 def _refuse_gaps(
     values: NDArray[np.float64], name: str, rows: Sequence[str] | None, columns: Sequence[str] | None
-) -> NoReturn:
+) -> None:
     """Refuse missing and infinite values, and name the columns that have them."""
     odd = ~np.isfinite(values)
+    if not odd.any():
+        return
     place = tuple(map(int, np.argwhere(odd)[0]))
     is_missing = bool(np.isnan(values[place]))
     got = f"{'a missing value' if is_missing else values[place]} in {_where(place, rows, columns)}"

@@ -42,6 +42,9 @@ IDENTIFIERS = ("id", "index", "item", "item_id", "itemid", "nr", "no", "number",
 ORDER = ("trial", "trials", "block", "session", "run", "order", "age", "trial_index", "trial_number", "trial_nr")
 SIDES = (("left", "right"), ("first", "second"), ("item_a", "item_b"), ("a", "b"), ("source", "target"))
 
+#: From this number of columns of numbers on, a table with one row per person is wide.
+_MANY_COLUMNS = 10
+
 #: The kinds of data, in words.
 KINDS = {
     "matrix": "similarities",
@@ -134,6 +137,8 @@ def _kind_of_table(table: Table, known: Mapping[str, Any]) -> Guess:
     for rule in _RULES:
         if (found := rule(table, known)) is not None:
             return found
+    if (person := _one_row_per_person(table)) is not None:
+        raise _wide(person)
     rows, columns = (f"{n} {plural(noun, n)}" for n, noun in ((table.n_rows, "row"), (table.width, "column")))
     raise _undecided(f"a table of {rows} and {columns} ({_listed(table.columns)})")
 
@@ -271,6 +276,8 @@ def _pairs(table: Table, known: Mapping[str, Any]) -> Guess | None:
 def _features(table: Table, known: Mapping[str, Any]) -> Guess | None:
     """Features: numeric columns, and at most one that names the items."""
     texts = _text_columns(table)
+    if (person := _one_row_per_person(table)) is not None:
+        raise _wide(person)
     names_items = len(texts) == 1 and _are_distinct(table.column(texts[0]))
     if table.width - len(texts) < 2 or (texts and not names_items):
         return None
@@ -285,6 +292,21 @@ def _features(table: Table, known: Mapping[str, Any]) -> Guess | None:
         return Guess("features", {}, KINDS["features"])
     labels = table.columns[texts[0]]
     return Guess("features", {"labels": labels}, f"{KINDS['features']}, named by {labels!r}")
+
+
+def _one_row_per_person(table: Table) -> str | None:
+    """The column of people of a wide table, which has one row per person and many columns of numbers."""
+    places = [place for place, name in enumerate(table.lower) if PEOPLE.fullmatch(name)]
+    if not table.header or len(places) != 1 or sum(table.is_number) < _MANY_COLUMNS:
+        return None
+    names = table.column(places[0])
+    return table.columns[places[0]] if len(set(names)) > 0.9 * len(names) else None
+
+
+def _wide(person: str) -> AmbiguousError:
+    got = f"it has one row per person (in {person!r}) and many columns of numbers"
+    remedy = "{kind=features} if the people are the items; otherwise, rearrange the table to one judgement per row"
+    return AmbiguousError(got, f"{remedy}, with columns for the person, the items and the answer")
 
 
 #: The rules, of which each recognises one kind, in the order in which they are tried.

@@ -22,6 +22,10 @@ _MOST_VECTOR_DOTS = 5000
 _ONE_THREAD = 2000
 
 
+#: Bars of at most this share of the longest one are left out.
+_INVISIBLE = 1e-3
+
+
 def item_fingerprint(
     result: Any, item: int | str, *, n_dimensions: int = 10, labels: Sequence[str] | None = None, ax: Axes | None = None
 ) -> Axes:
@@ -34,7 +38,7 @@ def item_fingerprint(
     item : int or str
         The item's label, or its row, counted from 0.
     n_dimensions : int, default=10
-        Maximum number of dimensions with nonzero loadings; the axis label gives their share of the item's loadings.
+        Maximum number of dimensions whose bars are visible; the axis label gives their share of the item's loadings.
     labels : sequence of str, optional
         Names of the items, which override those of `result`.
     ax : matplotlib Axes, optional
@@ -57,7 +61,7 @@ def item_fingerprint(
     require_count("n_dimensions", n_dimensions)
     row = loadings.W[i]
     top = np.argsort(-row, kind="stable")[:n_dimensions]
-    top = top[row[top] != 0] if row[top].any() else top[:1]
+    top = top[np.abs(row[top]) > _INVISIBLE * np.abs(row).max()] if row[top].any() else top[:1]
     ax = style.one_axes(ax, 0.55 + 0.17 * len(top))
     places = np.arange(len(top))
     ax.barh(places, row[top], height=0.7, color=style.MAIN, linewidth=0)

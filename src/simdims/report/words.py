@@ -55,7 +55,7 @@ def paragraphs(
     )
     texts += [] if uncertainty is None else [_resampled(uncertainty)]
     if found.systems is not None:
-        texts.insert(1, found.systems.verdict())
+        texts.insert(1, f"{found.systems.verdict()} {found.systems.limits()}".rstrip())
     if tests is not None:
         n, n_significant = len(tests.hypotheses), int(tests.significant.sum())
         verb = "was" if n_significant == 1 else "were"

@@ -98,6 +98,11 @@ class SystemsComparison:
         improve = {True: "improve", None: "do not clearly improve", False: "do not improve"}[self._verdict()]
         return f"Weights of systems {improve} predictions."
 
+    def limits(self) -> str:
+        """Return, as one sentence, that single systems are predicted better than with weights; empty otherwise."""
+        is_worse = self.n_systems > 1 and self.better_than("alone") is False
+        return "Systems differ in more than the weights of common dimensions." if is_worse else ""
+
     def summary(self) -> str:
         """Return the result in words, with one line per model."""
         rows = self.rows()
@@ -110,8 +115,7 @@ class SystemsComparison:
         verdict = self.verdict()
         if self.n_systems == 1:
             return verdict
-        is_worse = self.better_than("alone") is False
-        more = " Systems differ in more than the weights of common dimensions." if is_worse else ""
+        more = f" {self.limits()}" if self.limits() else ""
         errors = f"standard errors (±) over {self.n_systems} systems"
         if not np.isinf(self.shrinkage):
             return f"{verdict}{more} Held-out R2, with {errors}:"

@@ -306,7 +306,7 @@ class Bootstrap:
         for k, name in enumerate(self.dimension_names[:_N_NAMED]):
             has_limits = np.isfinite(lows[k])
             limits = f" ({lows[k]:.1%} to {highs[k]:.1%})" if has_limits else ""
-            rarely = "" if has_limits else f", in fewer than {FEWEST} resamples: no intervals"
+            rarely = "" if has_limits else f" (fewer than {FEWEST} resamples: no intervals)"
             lines.append(f"  {name}: share {self.shares[k]:.1%}{limits}, came back in {self.came_back[k]:.0%}{rarely}")
         if self.n_components > _N_NAMED:
             lines.append(f"  and {self.n_components - _N_NAMED} more: see dimensions_frame()")

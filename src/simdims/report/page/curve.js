@@ -19,7 +19,9 @@ export function startCurve() {
         {},
         `The number of dimensions, ${facts.n_components}, was given. To choose it by cross-validation, omit `,
         element("code", {}, "ranks"),
-        " or pass several.",
+        " (on the command line, ",
+        element("code", {}, "--ranks"),
+        ") or pass several.",
       ),
     );
     byId("number-chart").hidden = true;
