@@ -25,7 +25,7 @@ def add(commands: Any) -> None:
     summary = "find the fraction of pairs that cross-validation should train on"
     example = "simdims calibrate animals.npz --seed 0"
     calibrate = shared.add_command(commands, "calibrate", _calibrate, summary=summary, example=example)
-    summary = "find the number of dimensions by calibrated cross-validation"
+    summary = "find the number of dimensions by cross-validation"
     example = "simdims select-rank animals.npz --ranks 2:30 --checkpoint animals-ranks --jobs 2 -o ranks.json"
     select_rank = shared.add_command(commands, "select-rank", _select_rank, summary=summary, example=example)
     summary = "fit a given number of dimensions once"

@@ -35,8 +35,6 @@ COLUMN = 3.5
 _DPI = 200
 #: With more marks than this, names may cover marks, because otherwise none would fit.
 _MOST_MARKS_AVOIDED = 250
-#: This many names may always cover marks.
-_ALWAYS_NAMED = 8
 #: Longest names beside marks, in characters: the second where the first does not fit.
 _NAME_LENGTHS = (32, 20)
 
@@ -331,21 +329,16 @@ def write_beside(
 def write_names(
     ax: Axes, xy: NDArray, names: Sequence[str], order: NDArray, *, most: int, radius: float, taken: Sequence[Box]
 ) -> None:
-    """Write names beside their marks, in order, as many as fit into the Axes without overlapping another name.
-
-    Except for the first few, they do not cover marks either.
-    """
+    """Write names beside their marks, in order, as many as fit into the Axes without covering names or marks."""
     places, (width, height) = in_points(ax, xy)
     points, away = 0.9 * tiny(), radius + 0.5
-    boxes, marks = list(taken), []
+    boxes = list(taken)
     if len(xy) <= _MOST_MARKS_AVOIDED:
-        marks = [(x - radius, y - radius, x + radius, y + radius) for x, y in places]
+        boxes += [(x - radius, y - radius, x + radius, y + radius) for x, y in places]
     look: dict[str, Any] = {"fontsize": points, "ha": "center", "va": "center_baseline", "zorder": 5, **PLAIN}
     alike = shared_starts(names)
     n_written = 0
-    for rank, i in enumerate(order):
-        if rank == _ALWAYS_NAMED:
-            boxes += marks
+    for i in order:
         for name in dict.fromkeys(shown(names[i], n, alike=alike[one_line(names[i])]) for n in _NAME_LENGTHS):
             half = text_size(name, points)[0] / 2 + 0.5
             box = _free_box(places[i], (half, 0.55 * points), away, boxes, (width, height))
@@ -363,8 +356,8 @@ def write_names(
 def _free_box(
     mark: NDArray, half: tuple[float, float], away: float, taken: Sequence[Box], size: tuple[float, float]
 ) -> Box | None:
-    """A box above, below, right or left of a mark that is inside the Axes and overlaps no other box."""
-    for dx, dy in ((0.0, 1.0), (0.0, -1.0), (1.0, 0.0), (-1.0, 0.0)):
+    """A box above, below, right or left of a mark, or between, that is inside the Axes and overlaps no other box."""
+    for dx, dy in [(0, 1), (0, -1), (1, 0), (-1, 0), (1, 1), (-1, 1), (1, -1), (-1, -1)]:
         x, y = mark + (dx * (away + half[0]), dy * (away + 1.1 * half[1]))
         box = (x - half[0], y - half[1], x + half[0], y + half[1])
         is_inside = box[0] >= 0 and box[1] >= 0 and box[2] <= size[0] and box[3] <= size[1]

@@ -73,12 +73,13 @@ def select_rank(
     n_jobs: int | None = None,
     progress: bool | Callback | None = None,
 ) -> RankSelection:
-    """Choose the number of dimensions by calibrated cross-validation.
+    """Choose the number of dimensions by cross-validation.
 
-    A random pool of the observed pairs, each kept with probability p_cv = min(0.95, p* k / (k - 1)), is divided into k
-    folds. Each fold is predicted by a fit to the other folds and the diagonal, with predictions clipped to the range of
-    the training pairs; everything outside the pool is missing. All ranks use the same splits, so that their mean
-    squared errors over folds and repeats can be compared pair by pair.
+    A pool of the observed pairs is divided into k folds. With protocol "penalised" it has all of them; otherwise, or
+    with `sampling`, each is in it with probability p_cv = min(0.95, p k / (k - 1)), where p is the share to train on.
+    Each fold is predicted by a fit to the other folds and the diagonal, with predictions clipped to the range of the
+    training pairs; everything outside the pool is missing. All ranks use the same splits, so that their mean squared
+    errors over folds and repeats can be compared pair by pair.
 
     Parameters
     ----------
