@@ -172,7 +172,7 @@ def test_a_graph_must_say_what_pairs_without_an_edge_mean(networkx):
 def test_a_directed_graph_needs_symmetrize_where_its_sides_differ(networkx):
     graph = networkx.DiGraph()
     graph.add_weighted_edges_from([("a", "b", 0.5), ("b", "a", 0.25), ("b", "c", 0.5)])
-    with pytest.raises(ValueError, match=r"0\.5 at \('a', 'b'\) against 0\.25 at \('b', 'a'\).*symmetrize"):
+    with pytest.raises(ValueError, match=r"between 0\.5 at \('a', 'b'\) and 0\.25 at \('b', 'a'\).*symmetrize"):
         as_similarity(graph, absent="zero")
     mean = as_similarity(graph, absent="zero", symmetrize="mean").values.toarray()
     np.testing.assert_array_equal(mean, [[0, 0.375, 0], [0.375, 0, 0.25], [0, 0.25, 0]])

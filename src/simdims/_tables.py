@@ -65,7 +65,7 @@ def as_frame(table: Any, **columns: Hashable) -> pd.DataFrame:
         found = sum(_is_same(name, column) for name in present)
         if found != 1:
             if found == 0 and column == argument:  # the default, which the user did not write
-                got = f"the columns {columns_in_words(present)}"
+                got = f"a table with the columns {columns_in_words(present)}" if present else "a table without columns"
                 raise ParameterError(argument, f"must be given, as no column is called {column!r}", got)
             got = listed_columns(column, present) if found == 0 else f"{column!r}, the name of {found} columns"
             raise ParameterError(argument, "must name a column of the table", got)

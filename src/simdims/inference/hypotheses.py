@@ -146,8 +146,9 @@ def _read_table(x: Any, name: str, noun: str, items: Items | None = None) -> Tab
         rule = "must have one row per item and at least one column of numbers"
         raise ParameterError(name, rule, f"an array of shape {cells.shape}")
     values = _as_floats(cells, name, rows, columns)
-    _refuse_gaps(values, name, rows, columns)
-    return Table(values, rows, columns or _numbered(noun, values.shape[1]))
+    named = columns or _numbered(noun, values.shape[1])
+    _refuse_gaps(values, name, rows, named)
+    return Table(values, rows, named)
 
 
 def _refuse_gaps(
