@@ -334,7 +334,7 @@ def named(index):
         ("the index of hypotheses", named(["a", "b", None, "d", "e", "f"]), "none in place 2"),
         ("hypotheses", [10**400, 1, 2, 3, 4, 5], "too large in row 0"),
         ("embedding", np.ones((3, 2)), "3"),
-        ("embedding", np.full((6, 2), np.inf), "inf in row 0, column 0"),
+        ("embedding", np.full((6, 2), np.inf), "inf in row 0, column 'dimension1'"),
         ("embedding", np.ones((6, 0)), r"\(6, 0\)"),
         ("n_permutations", 0, "0"),
         ("alternative", "less", "'less'"),
