@@ -41,9 +41,9 @@ def fixture_serial(S):
 
 
 @contextmanager
-def started():
+def started(n_workers=N_WORKERS):
     """Worker processes of one thread each."""
-    settings = {"n_workers": N_WORKERS, "threads_per_worker": 1, "dashboard_address": None, "silence_logs": 50}
+    settings = {"n_workers": n_workers, "threads_per_worker": 1, "dashboard_address": None, "silence_logs": 50}
     with distributed.LocalCluster(processes=True, **settings) as cluster, distributed.Client(cluster) as client:
         yield client
 
@@ -92,6 +92,14 @@ def test_workers_of_a_cluster_do_not_count_as_workers_of_this_machine(client):
 def test_a_cluster_gives_the_same_numbers_as_one_process(client, S, serial):
     with joblib.parallel_config("dask"):
         same(select_rank(S, RANKS, **SETTINGS), serial)
+
+
+def test_a_cluster_of_one_worker_gives_the_same_numbers(S, serial):
+    with started(1) as own, joblib.parallel_config("dask"):
+        same(select_rank(S, RANKS, **SETTINGS), serial)
+        arrays = _parallel._attempt(lambda *given: given, 0, 0, (own.scatter(np.ones(3)), 7))[1]
+    np.testing.assert_array_equal(arrays[0], np.ones(3))
+    assert arrays[1] == 7
 
 
 def test_calibration_on_a_cluster_gives_the_same_numbers_too(client, S):

@@ -179,7 +179,7 @@ def _send(shared: tuple[Any, ...]) -> tuple[Any, ...]:
 
     client = getattr(get_active_backend()[0], "client", None)
     arrays = [one for one in shared if isinstance(one, np.ndarray)]
-    if client is None or not arrays:
+    if client is None or not arrays or n_workers(None) == 1:
         return shared
     futures = iter(client.scatter(arrays, hash=False))
     return tuple(next(futures) if isinstance(one, np.ndarray) else one for one in shared)
@@ -201,12 +201,17 @@ def _attempt(
 ) -> tuple[int, Any, _Failure | None]:
     """The number and the result of a task, or its failure."""
     _end_with(parent)
-    if any(type(one).__module__ == "distributed.client" for one in arguments):
-        raise RuntimeError("the data of a task were lost with a worker")
+    if any(map(_is_sent, arguments)):  # joblib runs the tasks here while a cluster has one worker
+        arguments = tuple(one.result() if _is_sent(one) else one for one in arguments)
     try:
         return number, function(*arguments), None
     except Exception as error:
         return number, None, _Failure(error, traceback.format_exc())
+
+
+def _is_sent(argument: Any) -> bool:
+    """Whether an argument is on a dask cluster."""
+    return type(argument).__module__ == "distributed.client"
 
 
 def _end_with(parent: int) -> None:
