@@ -287,15 +287,8 @@ def run(S: Similarity | SimilaritySet, options: argparse.Namespace) -> Discovery
     more = _LONGER if options.ranks == "auto" else ""
     advice = " Add --checkpoint DIR to make the run resumable." if is_long else ""
     say(f"{shared.described(S)}{_by_features(S)}. Estimated time: {in_words(seconds)}{more}.{advice}")
-    if options.checkpoint is not None and _holds_fits(options.checkpoint):
-        say(f"Resuming from {options.checkpoint}: the estimate includes fits that are already done.")
     found = discover(S, **settings, **shared.arguments(options, "alpha", "checkpoint", "random_state", "progress"))
     return replace(found, estimated_seconds=seconds)
-
-
-def _holds_fits(checkpoint: Path) -> bool:
-    """Whether a run has saved fits, each stage in a folder of its own."""
-    return checkpoint.is_dir() and any(place.is_dir() for place in checkpoint.iterdir())
 
 
 def plan(S: Similarity | SimilaritySet, options: argparse.Namespace) -> Plan:

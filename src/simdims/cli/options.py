@@ -338,11 +338,11 @@ def arguments(options: argparse.Namespace, *names: str) -> dict[str, Any]:
 
 
 def say_if_resumed(options: argparse.Namespace) -> None:
-    """Tell the user that finished fits are read from the checkpoint, so the estimated time is too long."""
+    """Tell the user that finished fits are read from the checkpoint, so that estimated times are too long."""
     folder = getattr(options, "checkpoint", None)
     if folder is None or getattr(options, "dry_run", False) or not folder.is_dir() or not any(folder.iterdir()):
         return
-    say(f"Resuming from {folder}: fits saved there are not repeated.")
+    say(f"Resuming from {folder}: fits saved there are not repeated, but are part of estimated times.")
 
 
 def check_running(options: argparse.Namespace) -> None:
