@@ -193,7 +193,7 @@ def test_mistakes_are_named_with_the_options(result, ratings, matrices, capsys):
     Path("ages.csv").write_text("id,age\np00,1\n")
     Path("twice.csv").write_text("id,age\np00,1\np00,2\n")
     cases = [
-        (["weights", "result", "--by", "colour"], 1, "--by must name a column"),
+        (["weights", "result", "--by", "colour"], 1, "--by must name a column of the info"),
         (["plot", "weights", "result", "--by", "colour", "-o", "f.png"], 1, "pass a table with this column as --info"),
         (["plot", "weights", "result", "--info", "ages.csv", "-o", "f.png"], 2, "--info only applies with --by"),
         (["weights", "result", "--within", "person"], 2, "--within only applies with --by"),

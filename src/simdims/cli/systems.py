@@ -155,22 +155,12 @@ def _tested(options: argparse.Namespace, found: Discovery) -> Findings:
 
 def column_of_systems(options: argparse.Namespace, found: Discovery, name: str | None) -> Any:
     """A column of --info, matched by system name; without --info, the column's name."""
-    if name is None or found.weights is None:
+    if name is None or found.weights is None or options.info is None:
         return name
     from simdims import io
     from simdims._parameters import ParameterError, shortlist
     from simdims.io.folders import read_info
 
-    if options.info is None:
-        info = found.consensus.system_info
-        columns = [] if info is None else [str(column) for column in info.columns]
-        if name not in columns:
-            known = shortlist([repr(column) for column in columns])
-            got = f"{name!r}; {f'the columns are {known}' if known else 'these systems have no columns'}"
-            argument = "by" if name == options.by else "within"
-            remedy = "pass a table with this column as {info}"
-            raise ParameterError(argument, "must name a column that describes the systems", got, remedy)
-        return name
     io.check_file(options.info, io.TABLES)
     with io.named_in_errors(options.info):
         table = read_info(options.info)

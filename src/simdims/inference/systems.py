@@ -101,7 +101,7 @@ def values_of_systems(name: str, given: Any, systems: list[str], info: pd.DataFr
         columns = [] if info is None else [str(column) for column in info.columns]
         if info is None or given not in columns:
             got = listed_columns(given, columns) if columns else f"{given!r}; there are no columns"
-            remedy = "to add columns, use {info}"
+            remedy = "pass a table with this column as {info}"
             raise ParameterError(name, "must name a column of the info of the systems", got, remedy)
         given = info[given]
     if isinstance(given, pd.Series) and set(map(str, given.index)) == set(systems):
