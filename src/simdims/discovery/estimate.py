@@ -12,7 +12,7 @@ from sklearn.base import clone
 
 from simdims import _threads, solvers
 from simdims.joint import JointSRF, problem_of_set
-from simdims.selection.calibration import default_bootstraps, default_eigenpairs, few_bootstraps
+from simdims.selection.calibration import default_eigenpairs, n_spectra
 from simdims.selection.fits import Design
 from simdims.selection.joint_fits import fit_alone
 from simdims.selection.rank_search import coarse_grid
@@ -43,9 +43,6 @@ _TRIALS = 0.1
 
 #: Seconds to draw and score a fit, and for all that follows the fits.
 _AROUND_FIT, _AFTERWARDS = 0.004, 0.5
-
-#: Spectra of each bootstrap: of the whole calibration, and to count the stable directions.
-_SPECTRA = {False: 20, True: 3}
 
 #: "auto" refines its grid by about this many ranks.
 _REFINED = 5
@@ -90,8 +87,7 @@ def estimate_seconds(
     # The time of a sweep grows about linearly with the rank.
     total += n_fits * (_SWEEPS_OF_FOLD[penalised] * sweep * sum(tried) / typical + _AROUND_FIT * len(tried))
     if selects and calibrates:
-        n_bootstraps = few_bootstraps(n) if penalised else default_bootstraps(n)
-        total += n_bootstraps * _SPECTRA[penalised] * _seconds_of_spectrum(matrix)
+        total += n_spectra(n, whole=not penalised) * _seconds_of_spectrum(matrix)
     return total / _processes(n_jobs)
 
 

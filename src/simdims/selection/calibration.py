@@ -178,9 +178,7 @@ def count_stable(matrix: Arrays, work: Work, device: str = "cpu") -> int:
     If there are many items, one of these shares is enough.
     """
     n_items, grid = matrix.n_items, check_grid(None)
-    dense = _dense(grid)
-    if n_items > _MANY_ITEMS:
-        dense = dense[len(dense) // 2 :][:1]
+    dense = _dense_of(n_items, grid)
     n_bootstraps, k = few_bootstraps(n_items), default_eigenpairs(n_items)
     _, bootstraps = _bootstraps(matrix, work, n_bootstraps, k, grid, dense, device)
     return best_split(_leakage(np.median([one for one, _ in bootstraps], axis=0), grid[dense]))
@@ -221,6 +219,14 @@ def default_bootstraps(n_items: int) -> int:
 def few_bootstraps(n_items: int) -> int:
     """Bootstraps to count the stable directions, which only determines where a search begins."""
     return 50 if n_items <= 200 else 10 if n_items <= _MANY_ITEMS else 5
+
+
+def n_spectra(n_items: int, *, whole: bool) -> int:
+    """The number of spectra of the calibration or, if not the `whole` of it, of counting the stable directions."""
+    grid = check_grid(None)
+    if whole:
+        return default_bootstraps(n_items) * len(grid)
+    return few_bootstraps(n_items) * len(_dense_of(n_items, grid))
 
 
 def default_eigenpairs(n_items: int) -> int:
@@ -313,6 +319,12 @@ def conclude(
 def _dense(grid: np.ndarray) -> np.ndarray:
     """The places of the grid at which leakage is measured."""
     return np.flatnonzero(grid >= np.quantile(grid, _DENSE_QUANTILE))
+
+
+def _dense_of(n_items: int, grid: np.ndarray) -> np.ndarray:
+    """These places, or only the middle one if there are many items."""
+    dense = _dense(grid)
+    return dense if n_items <= _MANY_ITEMS else dense[[len(dense) // 2]]
 
 
 def _leakage(coherence: np.ndarray, shares: np.ndarray) -> np.ndarray:
