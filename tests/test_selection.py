@@ -1026,8 +1026,10 @@ def test_a_result_is_plain_enough_for_json(selection):
     assert given["calibration"] is None
     assert pd.DataFrame(given["scores"])["error"].tolist() == selection.scores["error"].tolist()
     whole = {"n_folds": np.int64(3), "n_repeats": np.int8(1), "random_state": 0}
-    plain = select_rank(similarities(), np.arange(2, 4), alpha=0.0, **whole)
-    assert json.loads(json.dumps(plain.to_dict()))["calibration"]["sampling"] == plain.sampling
+    plain = select_rank(similarities(), np.arange(2, 4), sampling=np.float32(0.6), **whole)
+    assert json.loads(json.dumps(plain.to_dict()))["calibration"] is None
+    calibrated = select_rank(similarities(), np.arange(2, 4), alpha=0.0, **whole)
+    assert json.loads(json.dumps(calibrated.to_dict()))["calibration"]["sampling"] == calibrated.sampling
 
 
 # --- progress ----------------------------------------------------------------------------------------------------
