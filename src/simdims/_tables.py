@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 #: The name of an index that holds the rows of a file, from 1; see `simdims.io.tables.Sheet`.
 FILE_ROW = "row of the file"
 
-#: Items that occur up to twice are rare, and from 10 times on frequent; at most so many rare ones are looked at.
+#: Items are rare if they occur at most twice, and frequent if at least 10 times; and the most rare ones compared.
 _RARE, _FREQUENT, _MOST_RARE = 2, 10, 50
 
 logger = logging.getLogger("simdims")

@@ -151,9 +151,7 @@ def _read_table(x: Any, name: str, noun: str, items: Items | None = None) -> Tab
     return Table(values, rows, named)
 
 
-def _refuse_gaps(
-    values: NDArray[np.float64], name: str, rows: Sequence[str] | None, columns: Sequence[str] | None
-) -> None:
+def _refuse_gaps(values: NDArray[np.float64], name: str, rows: Sequence[str] | None, columns: Sequence[str]) -> None:
     """Refuse missing and infinite values, and name the columns that have them."""
     odd = ~np.isfinite(values)
     if not odd.any():

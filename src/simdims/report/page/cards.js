@@ -116,7 +116,7 @@ export function nameField(k) {
   return field;
 }
 
-// A suggested name, which a click gives to the dimension; gone once the reader has named it.
+// A suggested name: a click gives it to the dimension. It disappears once the reader has named the dimension.
 export function suggestion(k) {
   const suggested = facts.suggestions?.[k];
   if (!suggested) return null;
